@@ -1,0 +1,27 @@
+// JSON, the second face of a case. Same value, same limits, same validation as the notation.
+//
+//   {"tensors":[{"name":"gate","dtype":"bf16","shape":[8,8],"path":"reshard",
+//                "source":{"mesh":[2],"ranks":[0,1],"placements":["S(0)"]},
+//                "target":{"mesh":[4],"ranks":[2,3,4,5],"placements":["S(1)"]}}],
+//    "options":{"domain":"2@4","fill":"digits","seed":7,...}}
+//
+// Options at their defaults are left out; "options" is left out when all are. Option values are the strings or
+// numbers of the notation.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string_view>
+
+#include "core/layout/case.h"
+
+namespace reshardcheck {
+
+nlohmann::json to_json(const Case& value);
+
+/// The case, or an Error whose reason names the JSON pointer at fault ("/tensors/0/source/mesh: ...").
+Result<Case> case_from_json(const nlohmann::json& json);
+
+/// Parses text that is JSON; the Error has the byte where the JSON itself is broken.
+Result<Case> parse_case_json(std::string_view text);
+
+}  // namespace reshardcheck

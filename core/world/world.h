@@ -1,0 +1,86 @@
+// World: where ranks run and how bytes move between them.
+//
+// A world runs one body per rank and gives each an Endpoint. Messages between an ordered pair of ranks arrive in
+// the order in which they were posted; there are no tags. A post returns at once; a send is finished when its
+// receive has taken it (rendezvous), so a buffer must stay as it is until wait() returns, and a send nobody
+// receives never finishes: what works here works without hidden buffering anywhere.
+//
+// Every wait ends. A world that can see that nothing will happen any more (sim) or whose deadline has passed
+// (threads, mpi) fails all open waits, and the outcome of the run says what each rank was waiting for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/layout/mesh.h"
+
+namespace reshardcheck {
+
+enum class MemoryKind : std::uint8_t { host, cuda };
+
+/// How a world operation ended.
+enum class CommStatus : std::uint8_t {
+  ok,
+  size_mismatch,  // the message and the receive buffer differ in bytes; the shorter length was delivered
+  deadlock,       // no rank can go on
+  deadline,       // the world's time is up
+  peer_lost,      // the other rank has died
+  killed,         // this rank was killed by an injected fault: return at once
+  bad_argument,   // a rank out of range, or a request that does not exist
+};
+[[nodiscard]] std::string_view name(CommStatus status);
+
+/// A posted operation, valid at its endpoint until waited for.
+using Request = std::uint32_t;
+
+enum class Reduction : std::uint8_t { sum, maximum, minimum };
+
+class Endpoint {
+ public:
+  virtual ~Endpoint() = default;
+  Endpoint() = default;
+  Endpoint(const Endpoint&) = delete;
+  Endpoint& operator=(const Endpoint&) = delete;
+
+  [[nodiscard]] virtual Rank rank() const = 0;
+  [[nodiscard]] virtual Rank world_ranks() const = 0;
+  [[nodiscard]] virtual MemoryKind memory() const { return MemoryKind::host; }
+
+  virtual Request post_send(Rank to, std::span<const std::byte> message) = 0;
+  virtual Request post_receive(Rank from, std::span<std::byte> buffer) = 0;
+  virtual CommStatus wait(Request request) = 0;
+
+  /// Collectives over all ranks of the world; every rank must call them in the same order.
+  virtual CommStatus barrier() = 0;
+  virtual CommStatus broadcast(Rank root, std::span<std::byte> buffer) = 0;
+  virtual CommStatus allreduce(std::span<std::uint64_t> values, Reduction reduction) = 0;
+
+  /// Blocking forms, for subjects that are written in them.
+  CommStatus send(Rank to, std::span<const std::byte> message) { return wait(post_send(to, message)); }
+  CommStatus receive(Rank from, std::span<std::byte> buffer) { return wait(post_receive(from, buffer)); }
+};
+
+/// Bytes that messages carried, by link class (see Topology).
+struct Traffic {
+  std::uint64_t messages = 0;
+  std::uint64_t within_domains_bytes = 0;
+  std::uint64_t across_domains_bytes = 0;
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
+
+/// How a run of a body on all ranks ended. `stuck` names, when ranks could not go on, who waited for whom
+/// ("rank 0 waits for a message from rank 1; rank 1 waits for ..."), the circle first when there is one.
+struct WorldOutcome {
+  CommStatus status = CommStatus::ok;  // ok, deadlock, deadline or peer_lost
+  std::string stuck;
+  std::int64_t unreceived_messages = 0;  // sends that no receive had taken when all bodies had returned
+};
+
+using RankBody = std::function<void(Endpoint&)>;
+
+}  // namespace reshardcheck

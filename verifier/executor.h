@@ -1,0 +1,54 @@
+// Executor: runs a case with a subject on a world and lets the oracles judge it.
+//
+//   1. estimate the memory the case needs; refuse it when that is more than allowed
+//   2. open a session of the subject on every rank
+//   3. for every pass (digit of the fill, poison pattern) and every refit of the case:
+//        fill sources, poison targets and guard bands, call reshard() batch by batch,
+//        check targets against the definition, guards, and that sources did not change
+//   4. the other oracles: naive owner map, gather-broadcast on the same world, the prover on the subject's plan
+//   5. merge what the ranks saw into one verdict
+//
+// One Executor is reused for many cases: its simulated world, buffers and tables stay.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/layout/case.h"
+#include "core/subject/subject.h"
+#include "verifier/verdict.h"
+
+namespace reshardcheck {
+
+/// The independent judges of a run. Definition, guards and the source check always run.
+struct Oracles {
+  bool naive = true;             // per-element owner map that shares no code with the interval lists
+  bool gather_broadcast = true;  // gather-broadcast on the same world, compared bitwise
+  bool prover = true;            // of the subject's plan, where it gives one
+};
+
+struct ExecutorOptions {
+  Oracles oracles;
+  std::int64_t max_bytes = std::int64_t{8} << 30;  // refuse cases that need more
+};
+
+class Executor {
+ public:
+  explicit Executor(ExecutorOptions options = {});
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Bytes that running the case would need (buffers of all ranks, stages, stacks); an Error when the number does
+  /// not fit 64 bits. Allocates nothing.
+  static Result<std::int64_t> bytes_needed(const Case& value);
+
+  /// The verdict on a valid case, or an Error when it needs more than max_bytes (the reason has both numbers).
+  Result<Verdict> run(const Case& value, Subject& subject);
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+}  // namespace reshardcheck

@@ -1,0 +1,1 @@
+#include "core/plan/planner.h"

@@ -1,0 +1,103 @@
+// Campaign: the search itself, from a seed and a budget to findings.
+//
+//   1. canary: a mutant that must fail and a known-good case that must pass run first; if either surprises, nothing
+//      that follows could be believed, and the campaign ends as an environment failure
+//   2. per block of cases draw a swarm configuration, per case draw the case, run it, judge it
+//   3. confirm a failure by running it again (a case that fails k times of n is flaky), shrink it, merge it with
+//      what is known of its bucket, write it to the corpus
+//   4. go on until the budget or the number of findings ends it
+// The cases, the verdicts and every line depend on the options alone; the clock only ends a budget in seconds.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "core/layout/case.h"
+#include "core/layout/result.h"
+#include "fuzz/corpus.h"
+#include "fuzz/generator.h"
+#include "verifier/executor.h"
+#include "verifier/verdict.h"
+
+namespace reshardcheck {
+
+struct CampaignOptions {
+  std::string subject = "reference";  // as --subject takes it
+  std::string world = "sim";
+  std::string build;                  // version and build type, for the first line
+  std::uint64_t seed = 0;
+  std::int64_t cases = 0;             // budget in cases; 0: none
+  double seconds = 0;                 // budget in seconds of `clock_seconds`; 0: none. One of the two must be set
+  std::int64_t stop_after = 1;        // distinct findings; 0: go on to the end of the budget
+  std::int64_t confirm_runs = 3;      // runs that decide whether a failure is flaky, the first included
+  std::int64_t shrink_runs = 1'000;   // budget of one minimisation, in runs
+  std::int64_t swarm_block_cases = 250;  // cases that share one swarm configuration
+  bool swarm = true;
+  GeneratorOptions generator;
+  ExecutorOptions executor;
+  std::string out_directory;          // corpus; empty: nothing is written
+  std::function<double()> clock_seconds;  // monotonic; needed for a budget in seconds
+  std::function<bool()> cancelled;        // asked between runs; true ends the campaign as if the budget were spent
+};
+
+struct CampaignProgress {
+  std::int64_t cases = 0;
+  std::int64_t findings = 0;
+  double fraction = 0;  // of the budget, 0 to 1
+};
+
+/// How a campaign ended; the values are the exit codes of the binary.
+enum class CampaignEnd : std::uint8_t { clean = 0, findings = 1, environment = 3, only_flaky = 4 };
+[[nodiscard]] std::string_view name(CampaignEnd end);
+
+struct CampaignResult {
+  CampaignEnd end = CampaignEnd::clean;
+  std::int64_t cases = 0;
+  std::array<std::int64_t, verdict_kinds> verdicts{};  // cases by VerdictKind
+  std::vector<Finding> findings;                       // distinct, in the order found
+  std::string environment;                             // what surprised, when end is environment
+  std::uint64_t digest = 0;  // of every case text and verdict in order: equal for equal seeds
+};
+
+/// Receives what happens. Every call comes from the thread that runs the campaign.
+class CampaignObserver {
+ public:
+  virtual ~CampaignObserver() = default;
+  virtual void on_start(const CampaignOptions& options) { (void)options; }
+  virtual void on_case(std::int64_t index, const Case& value, const Verdict& verdict) {
+    (void)index, (void)value, (void)verdict;
+  }
+  virtual void on_progress(const CampaignProgress& progress) { (void)progress; }  // after every case
+  /// A failure has been seen (before it is shrunk), and each simpler form of it while it is shrunk.
+  virtual void on_failure(std::int64_t index, const Case& value, const Verdict& verdict) {
+    (void)index, (void)value, (void)verdict;
+  }
+  virtual void on_best(const Case& value, const Verdict& verdict) { (void)value, (void)verdict; }
+  virtual void on_finding(const Finding& finding) { (void)finding; }
+  virtual void on_end(const CampaignOptions& options, const CampaignResult& result) { (void)options, (void)result; }
+};
+
+/// Runs a campaign to its end. An Error is the user's: an unknown subject, no budget, impossible options, or a
+/// corpus that cannot be written.
+Result<CampaignResult> run_campaign(const CampaignOptions& options, CampaignObserver& observer);
+
+/// The first and the last line of a campaign, without a newline. The first has seed, budget, build, subject and
+/// world; the last the verdict and one command to copy.
+[[nodiscard]] std::string first_line(const CampaignOptions& options);
+[[nodiscard]] std::string last_line(const CampaignOptions& options, const CampaignResult& result);
+
+/// The lines that tell a person of one finding.
+[[nodiscard]] std::string finding_lines(const Finding& finding);
+
+/// The same as JSON objects, one line each: {"event":"start",...}, {"event":"case",...}, {"event":"finding",...},
+/// {"event":"end",...}.
+nlohmann::json start_json(const CampaignOptions& options);
+nlohmann::json case_json(std::int64_t index, const Case& value, const Verdict& verdict);
+nlohmann::json finding_json(const Finding& finding);
+nlohmann::json end_json(const CampaignOptions& options, const CampaignResult& result);
+
+}  // namespace reshardcheck

@@ -49,16 +49,16 @@ struct TensorCase {
 };
 
 struct Options {
-  std::int64_t world_ranks = 0;    // world=N: at least this many ranks; 0: no more than the meshes name
-  std::int64_t domain_ranks = 0;   // domain=N[@A]: ranks per domain; 0: all ranks are one domain
-  std::int64_t domain_anchor = 0;  //   a rank at which a domain starts; domains are counted from it both ways
+  std::int64_t world_ranks = 0;      // world=N: at least this many ranks; 0: no more than the meshes name
+  std::int64_t domain_ranks = 0;     // domain=N[@A]: ranks per domain; 0: all ranks are one domain
+  std::int64_t domain_anchor = 0;    //   a rank at which a domain starts; domains are counted from it both ways
   FillKind fill = FillKind::digits;  // fill=NAME
-  std::uint64_t seed = 0;          // seed=N: of fills and of the simulated network's delivery order
-  std::int64_t refits = 1;         // refits=N: reshard calls on one subject, the data changing each time
-  std::int64_t chunk_bytes = 0;    // chunk=N: transport stages messages in pieces of N bytes; 0: whole
-  std::int64_t gap_elements = 0;   // gap=N: unused elements between the rows of every local tensor
-  std::int64_t batch_tensors = 0;  // batch=N: tensors handed to the subject in one call; 0: all
-  std::vector<Fault> faults;       // faults=drop@3+kill@2.1
+  std::uint64_t seed = 0;            // seed=N: of fills and of the simulated network's delivery order
+  std::int64_t refits = 1;           // refits=N: reshard calls on one subject, the data changing each time
+  std::int64_t chunk_bytes = 0;      // chunk=N: transport stages messages in pieces of N bytes; 0: whole
+  std::int64_t gap_elements = 0;     // gap=N: unused elements between the rows of every local tensor
+  std::int64_t batch_tensors = 0;    // batch=N: tensors handed to the subject in one call; 0: all
+  std::vector<Fault> faults;         // faults=drop@3+kill@2.1
 
   friend bool operator==(const Options&, const Options&) = default;
 };

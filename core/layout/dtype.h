@@ -11,9 +11,9 @@ namespace reshardcheck {
 enum class DType : std::uint8_t { i8, u8, f8e4m3, f8e5m2, i16, u16, f16, bf16, i32, u32, f32, i64, u64, f64 };
 
 /// Every dtype, in the order of the enumeration.
-inline constexpr std::array all_dtypes = {DType::i8,  DType::u8,   DType::f8e4m3, DType::f8e5m2, DType::i16,
-                                          DType::u16, DType::f16,  DType::bf16,   DType::i32,    DType::u32,
-                                          DType::f32, DType::i64,  DType::u64,    DType::f64};
+inline constexpr std::array all_dtypes = {DType::i8,  DType::u8,  DType::f8e4m3, DType::f8e5m2, DType::i16,
+                                          DType::u16, DType::f16, DType::bf16,   DType::i32,    DType::u32,
+                                          DType::f32, DType::i64, DType::u64,    DType::f64};
 
 /// Bytes of one element: 1, 2, 4 or 8.
 [[nodiscard]] int width_bytes(DType dtype);

@@ -102,7 +102,8 @@ std::int64_t intersect(const IntervalList& first, const IntervalList& second, st
     const std::int64_t low = std::max(a[i].interval.begin, b[j].interval.begin);
     const std::int64_t high = std::min(a[i].interval.end, b[j].interval.end);
     if (low < high) {
-      out.push_back({low, high - low, a[i].offset + low - a[i].interval.begin, b[j].offset + low - b[j].interval.begin});
+      out.push_back(
+          {low, high - low, a[i].offset + low - a[i].interval.begin, b[j].offset + low - b[j].interval.begin});
       shared += high - low;
     }
     // The interval that ends first can meet nothing further on.

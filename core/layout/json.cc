@@ -20,7 +20,9 @@ json side_to_json(const Layout& layout) {
   return {{"mesh", layout.mesh().extents()}, {"ranks", layout.mesh().ranks()}, {"placements", placements}};
 }
 
-Error fault(const std::string& pointer, std::string_view reason) { return Error{fmt::format("{}: {}", pointer, reason)}; }
+Error fault(const std::string& pointer, std::string_view reason) {
+  return Error{fmt::format("{}: {}", pointer, reason)};
+}
 
 /// The member of that name, or nullptr when `value` is no object or lacks it.
 const json* member(const json& value, const char* key) {
@@ -96,7 +98,8 @@ Status read_options(const json* options, Options& out) {
   if (options == nullptr) return Ok{};
   if (!options->is_object()) return fault("/options", "expected an object");
   for (const auto& [key, value] : options->items()) {
-    if (!value.is_string() && !value.is_number_integer()) return fault("/options/" + key, "expected a string or a number");
+    if (!value.is_string() && !value.is_number_integer())
+      return fault("/options/" + key, "expected a string or a number");
     const Status set = set_option(out, key, value.is_string() ? value.get<std::string>() : value.dump());
     if (!set) return fault("/options/" + key, set.error().reason);
   }

@@ -65,14 +65,16 @@ Status Layout::check_placements(const Data& data) {
     const Placement& placement = data.placements[axis];
     if (placement.is_replicate()) continue;
     if (placement.dim < 0 || placement.dim >= std::ssize(data.shape)) {
-      return Error{fmt::format("dim {} does not exist: the tensor has {} dims", placement.dim, data.shape.size()), axis};
+      return Error{fmt::format("dim {} does not exist: the tensor has {} dims", placement.dim, data.shape.size()),
+                   axis};
     }
     if (placement.rule == SplitRule::padded && placement.parameter < 1) {
       return Error{fmt::format("pad={}; the multiple starts at 1", placement.parameter), axis};
     }
     if (placement.rule == SplitRule::strided &&
         (placement.parameter < 1 || placement.parameter > limits::max_split_factor)) {
-      return Error{fmt::format("split factor {} is outside 1..{}", placement.parameter, limits::max_split_factor), axis};
+      return Error{fmt::format("split factor {} is outside 1..{}", placement.parameter, limits::max_split_factor),
+                   axis};
     }
     if (placement.rule == SplitRule::segments || placement.rule == SplitRule::cuts) {
       if (std::ssize(placement.sizes) > limits::max_sizes) return Error{"too many sizes", axis};
@@ -82,8 +84,8 @@ Status Layout::check_placements(const Data& data) {
       }
       const std::int64_t extent = data.shape[static_cast<std::size_t>(placement.dim)];
       if (sum != extent) {
-        return Error{fmt::format("{} sum to {}, dim {} has extent {}", name(placement.rule), sum, placement.dim, extent),
-                     axis};
+        return Error{
+            fmt::format("{} sum to {}, dim {} has extent {}", name(placement.rule), sum, placement.dim, extent), axis};
       }
     }
   }
@@ -232,7 +234,8 @@ std::string Layout::text() const {
 
 bool operator==(const Layout& a, const Layout& b) {
   if (a.data_ == b.data_) return true;
-  return a.data_->shape == b.data_->shape && a.data_->mesh == b.data_->mesh && a.data_->placements == b.data_->placements;
+  return a.data_->shape == b.data_->shape && a.data_->mesh == b.data_->mesh &&
+         a.data_->placements == b.data_->placements;
 }
 
 }  // namespace reshardcheck

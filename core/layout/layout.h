@@ -83,8 +83,8 @@ class Layout {
  private:
   struct DimTable {
     std::vector<DimPiece> pieces;
-    std::vector<std::size_t> axes;      // the axes that shard this dim, left to right
-    std::size_t shard_stride = 1;       // what one step of this dim's piece index adds to a shard number
+    std::vector<std::size_t> axes;  // the axes that shard this dim, left to right
+    std::size_t shard_stride = 1;   // what one step of this dim's piece index adds to a shard number
   };
   struct Data {
     Shape shape;

@@ -98,7 +98,8 @@ class Parser {
     std::string_view first = word();
     std::string name;
     if (accept("=")) {
-      if (first.empty() || !is_name_start(first.front())) return fail(begin, "a tensor name starts with a letter or '_'");
+      if (first.empty() || !is_name_start(first.front()))
+        return fail(begin, "a tensor name starts with a letter or '_'");
       if (std::ssize(first) > limits::max_name_bytes) return fail(begin, "the tensor name is too long");
       name = first;
       skip_spaces();
@@ -116,7 +117,8 @@ class Parser {
     if (!parse_shape(shape)) return false;
     std::optional<Layout> source;
     std::optional<Layout> target;
-    if (!parse_side(shape, source) || !expect("->", "'->' and the target side") || !parse_side(shape, target)) return false;
+    if (!parse_side(shape, source) || !expect("->", "'->' and the target side") || !parse_side(shape, target))
+      return false;
     Path path = Path::reshard;
     if (!parse_path(path)) return false;
     value.tensors.push_back({std::move(name), *dtype, path, *std::move(source), *std::move(target)});
@@ -128,7 +130,8 @@ class Parser {
     if (!expect("[", "'[' and the shape")) return false;
     if (!accept("]")) {
       do {
-        if (std::ssize(shape) == limits::max_dims) return fail(position_, fmt::format("more than {} dims", limits::max_dims));
+        if (std::ssize(shape) == limits::max_dims)
+          return fail(position_, fmt::format("more than {} dims", limits::max_dims));
         if (!number(shape.emplace_back(), "an extent")) return false;
       } while (accept(","));
       if (!expect("]", "',' or ']'")) return false;
@@ -147,7 +150,9 @@ class Parser {
     Result<Layout> made = Layout::make(shape, *std::move(mesh), std::move(placements));
     if (!made) {
       const Error& error = made.error();
-      const std::size_t at = error.has_position() ? positions[error.position] : positions.empty() ? begin : positions[0];
+      const std::size_t at = error.has_position() ? positions[error.position]
+                             : positions.empty()  ? begin
+                                                  : positions[0];
       return fail(at, error.reason);
     }
     layout = *std::move(made);
@@ -159,7 +164,8 @@ class Parser {
     const std::size_t begin = position_;
     std::vector<std::int64_t> extents;
     do {
-      if (std::ssize(extents) == limits::max_axes) return fail(position_, fmt::format("more than {} axes", limits::max_axes));
+      if (std::ssize(extents) == limits::max_axes)
+        return fail(position_, fmt::format("more than {} axes", limits::max_axes));
       if (!number(extents.emplace_back(), "a mesh extent")) return false;
     } while (accept("x"));
     if (accept("@")) {
@@ -174,7 +180,8 @@ class Parser {
       const std::size_t at = position_;
       std::int64_t rank = 0;
       if (!number(rank, "a rank")) return false;
-      if (rank >= limits::max_ranks) return fail(at, fmt::format("rank {} is outside 0..{}", rank, limits::max_ranks - 1));
+      if (rank >= limits::max_ranks)
+        return fail(at, fmt::format("rank {} is outside 0..{}", rank, limits::max_ranks - 1));
       if (std::ssize(ranks) == limits::max_ranks) return fail(at, "too many ranks");
       ranks.push_back(static_cast<Rank>(rank));
     } while (accept(","));
@@ -279,7 +286,8 @@ class Parser {
       while (position_ < text_.size() && !is_space(text_[position_])) ++position_;
       const std::string_view option = text_.substr(begin, position_ - begin);
       const std::size_t equals = option.find('=');
-      if (equals == std::string_view::npos) return fail(begin, fmt::format("option '{}' needs a value: name=value", option));
+      if (equals == std::string_view::npos)
+        return fail(begin, fmt::format("option '{}' needs a value: name=value", option));
       const Status set = set_option(value.options, option.substr(0, equals), option.substr(equals + 1));
       if (!set) return fail(begin, set.error().reason);
     }

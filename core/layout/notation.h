@@ -1,7 +1,8 @@
 // The notation: one line of text is the canonical form of a case.
 //
 //     bf16[8,8] 2@0 S(0) -> 4@2 S(1)
-//     gate = bf16[28,8] 2@0 S(0) -> 4@2 S(0) ; qkv = bf16[10,8] 2@0 S(0,segments=6|2|2) -> 4@2 R via gather_broadcast | domain=2 seed=7
+//     gate = bf16[28,8] 2@0 S(0) -> 4@2 S(0) ; qkv = bf16[10,8] 2@0 S(0,segments=6|2|2) -> 4@2 R via gather_broadcast |
+//     domain=2 seed=7
 //
 //     case      := tensor { ";" tensor } [ "|" option { option } ]
 //     tensor    := [ name "=" ] dtype "[" [ extent { "," extent } ] "]" side "->" side [ "via" path ]

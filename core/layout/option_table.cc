@@ -82,8 +82,7 @@ struct Row {
 
 template <auto Member>
 constexpr Row integer_row(std::string_view name) {
-  return {name, "a number",
-          [](std::string_view text, Options& options) { return read_integer(text, options.*Member); },
+  return {name, "a number", [](std::string_view text, Options& options) { return read_integer(text, options.*Member); },
           [](const Options& options) {
             return options.*Member == Options{}.*Member ? std::string() : std::to_string(options.*Member);
           }};

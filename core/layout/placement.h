@@ -25,11 +25,11 @@ inline constexpr SplitRule all_rules[] = {SplitRule::chunk, SplitRule::balanced,
 struct Placement {
   static constexpr int replicate_dim = -1;
 
-  int dim = replicate_dim;             // the tensor dim this axis shards, or replicate_dim
-  SplitRule rule = SplitRule::chunk;   // how, when it shards
-  std::int64_t parameter = 0;          // padded: round the extent up to a multiple of this first (1: none);
-                                       // strided: the split factor; otherwise 0
-  std::vector<std::int64_t> sizes;     // cuts, segments: the sizes; otherwise empty
+  int dim = replicate_dim;            // the tensor dim this axis shards, or replicate_dim
+  SplitRule rule = SplitRule::chunk;  // how, when it shards
+  std::int64_t parameter = 0;         // padded: round the extent up to a multiple of this first (1: none);
+                                      // strided: the split factor; otherwise 0
+  std::vector<std::int64_t> sizes;    // cuts, segments: the sizes; otherwise empty
 
   static Placement replicate() { return {}; }
   static Placement shard(int dim, SplitRule rule = SplitRule::chunk) {

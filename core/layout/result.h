@@ -61,10 +61,10 @@ using Status = Result<Ok>;
 }  // namespace reshardcheck
 
 /// Aborts with the expression and its place when a program's own invariant does not hold.
-#define RESHARDCHECK_CHECK(condition)                                                                  \
-  do {                                                                                                 \
-    if (!(condition)) {                                                                                \
+#define RESHARDCHECK_CHECK(condition)                                                                    \
+  do {                                                                                                   \
+    if (!(condition)) {                                                                                  \
       std::fprintf(stderr, "reshardcheck: bug: %s is false at %s:%d\n", #condition, __FILE__, __LINE__); \
-      std::abort();                                                                                    \
-    }                                                                                                  \
+      std::abort();                                                                                      \
+    }                                                                                                    \
   } while (false)

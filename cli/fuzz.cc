@@ -1,0 +1,209 @@
+// reshardcheck fuzz: searches for layouts on which a subject fails.
+//
+// Standard output carries the campaign's own lines (text or JSON), which depend on seed and budget alone. What depends
+// on the clock, the progress, goes to the error stream: a bar on a terminal, now and then a line elsewhere.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/build_info.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/options.h"
+#include "core/layout/notation.h"
+#include "fuzz/campaign.h"
+
+namespace reshardcheck::cli {
+namespace {
+
+constexpr double default_seconds = 20;
+
+struct FuzzCommand {
+  RunOptions run;
+  double seconds = 0;
+  std::int64_t cases = 0;
+  std::string seed;   // as typed; empty: from the clock
+  std::string ranks;  // as typed
+  std::string out;
+  std::int64_t stop_after = 1;
+  bool json = false;
+  bool quiet = false;
+};
+
+double clock_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+/// The bar on a terminal, a line now and then elsewhere.
+class ProgressDisplay {
+ public:
+  explicit ProgressDisplay(Output& stream) : stream_(stream), begin_(clock_seconds()), shown_(begin_) {}
+
+  void show(const CampaignProgress& progress) {
+    constexpr std::int64_t cases_between_looks = 16;  // a look at the clock costs as much as a part of a case
+    if (progress.cases % cases_between_looks != 0) return;
+    const double now = clock_seconds();
+    if (now - shown_ < (stream_.is_terminal() ? 0.1 : 10.0)) return;
+    shown_ = now;
+    const double elapsed = now - begin_;
+    const std::string state =
+        fmt::format("{:3.0f} %  {} cases, {:.0f} a second, {}", 100 * progress.fraction, progress.cases,
+                    static_cast<double>(progress.cases) / elapsed, count_of(progress.findings, "finding"));
+    if (!stream_.is_terminal()) {
+      stream_.line("# " + state);
+      return;
+    }
+    constexpr int width = 30;
+    const int filled = static_cast<int>(width * progress.fraction);
+    stream_.print(fmt::format("\r[{:<{}}] {}\033[K", std::string(static_cast<std::size_t>(filled), '='), width, state));
+    drawn_ = true;
+  }
+
+  /// Takes the bar away, so that a line can be printed where it was.
+  void clear() {
+    if (drawn_) stream_.print("\r\033[K");
+    drawn_ = false;
+  }
+
+ private:
+  Output& stream_;
+  double begin_;
+  double shown_;
+  bool drawn_ = false;
+};
+
+/// Prints a campaign as it goes.
+class CampaignPrinter final : public CampaignObserver {
+ public:
+  CampaignPrinter(Console& console, const FuzzCommand& command)
+      : console_(console), command_(command), progress_(console.err) {}
+
+  void on_start(const CampaignOptions& options) override {
+    print(command_.json ? start_json(options).dump() : first_line(options));
+  }
+  void on_case(std::int64_t index, const Case& value, const Verdict& verdict) override {
+    if (command_.json && !command_.quiet) print(case_json(index, value, verdict).dump());
+  }
+  void on_progress(const CampaignProgress& progress) override {
+    if (!command_.quiet) progress_.show(progress);
+  }
+  void on_failure(std::int64_t index, const Case& value, const Verdict& verdict) override {
+    if (command_.json || command_.quiet) return;
+    print(fmt::format("case {} fails: {}\n  {}\n  {}", index, name(verdict.kind), to_text(value), verdict.detail));
+  }
+  void on_best(const Case& value, const Verdict& verdict) override {
+    if (command_.json || command_.quiet) return;
+    print(fmt::format("  smaller: {}  ({})", to_text(value), name(verdict.kind)));
+  }
+  void on_finding(const Finding& finding) override {
+    print(command_.json ? finding_json(finding).dump() : finding_lines(finding));
+  }
+  void on_end(const CampaignOptions& options, const CampaignResult& result) override {
+    print(command_.json ? end_json(options, result).dump() : last_line(options, result));
+  }
+
+ private:
+  void print(std::string_view text) {
+    progress_.clear();
+    while (text.ends_with('\n')) text.remove_suffix(1);
+    console_.out.line(text);
+  }
+
+  Console& console_;
+  const FuzzCommand& command_;
+  ProgressDisplay progress_;
+};
+
+std::uint64_t seed_from_clock() {
+  constexpr std::uint64_t short_enough_to_type = 1'000'000'000;
+  return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % short_enough_to_type;
+}
+
+Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
+  CampaignOptions options;
+  const Result<ExecutorOptions> executor = executor_options(command.run);
+  if (!executor) return executor.error();
+  options.executor = *executor;
+  options.subject = command.run.subject;
+  options.world = command.run.world;
+  options.build = build_description();
+  options.cases = command.cases;
+  options.seconds = command.cases == 0 && command.seconds == 0 ? default_seconds : command.seconds;
+  options.stop_after = command.stop_after;
+  options.out_directory = command.out;
+  options.clock_seconds = clock_seconds;
+  options.seed = seed_from_clock();
+  if (!command.seed.empty()) {
+    const std::optional<std::uint64_t> seed = parse_unsigned(command.seed);
+    if (!seed) return Error{fmt::format("--seed: '{}' is no whole number", command.seed)};
+    options.seed = *seed;
+  }
+  if (!command.ranks.empty()) {
+    const Result<RankRange> ranks = parse_rank_range(command.ranks);
+    if (!ranks) return Error{"--ranks: " + ranks.error().reason};
+    options.generator.min_world_ranks = ranks->lowest;
+    options.generator.max_world_ranks = ranks->highest;
+  }
+  return options;
+}
+
+ExitCode exit_code(CampaignEnd end) {
+  switch (end) {
+    case CampaignEnd::clean:
+      return ExitCode::clean;
+    case CampaignEnd::findings:
+      return ExitCode::findings;
+    case CampaignEnd::environment:
+      return ExitCode::environment;
+    case CampaignEnd::only_flaky:
+      return ExitCode::flaky;
+  }
+  return ExitCode::environment;
+}
+
+ExitCode fuzz(Console& console, const FuzzCommand& command) {
+  Result<CampaignOptions> options = campaign_options(command);
+  if (!options) return fail(console, ExitCode::usage, options.error().reason);
+  const InterruptGuard guard;
+  options->cancelled = [&console] { return InterruptGuard::interrupted() || console.out.closed(); };
+  CampaignPrinter printer(console, command);
+  const Result<CampaignResult> result = run_campaign(*options, printer);
+  if (!result) {
+    return fail(console, ExitCode::usage, result.error().reason, "'reshardcheck fuzz --help' shows the options");
+  }
+  if (result->end == CampaignEnd::environment) {
+    return fail(console, ExitCode::environment, result->environment, "'reshardcheck doctor' examines the installation");
+  }
+  return exit_code(result->end);
+}
+
+}  // namespace
+
+Action add_fuzz(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("fuzz", "Search for layouts on which a subject fails");
+  const auto options = std::make_shared<FuzzCommand>();
+  command->add_option("--seconds", options->seconds, "Stop after this long (default 20 when --cases is not given)")
+      ->check(CLI::Range(0.001, 1e9))
+      ->type_name("N");
+  add_number(*command, {"--cases", "Stop after this many cases", 1}, options->cases);
+  command->add_option("--seed", options->seed, "Same seed, same cases (default: from the clock, printed)")
+      ->type_name("N");
+  command->add_option("--ranks", options->ranks, "Ranks of a world, at least and at most")->type_name("A..B");
+  add_run_options(*command, options->run);
+  command->add_option("--out", options->out, "Write findings to DIR/crashing (default: print them only)")
+      ->type_name("DIR");
+  add_number(*command, {"--stop-after", "Stop after this many different findings, 0: never (default 1)"},
+             options->stop_after);
+  command->add_flag("--json", options->json, "Print one JSON object an event");
+  command->add_flag("--quiet", options->quiet, "Print the first line, findings and the last line only");
+  command->footer(
+      "Examples:\n"
+      "  reshardcheck fuzz --seconds 20\n"
+      "  reshardcheck fuzz --subject mutant:flat-chunk --cases 2000 --seed 1 --out found\n"
+      "  reshardcheck fuzz --cases 100000 --ranks 2..8 --stop-after 0 --json");
+  return [options](Console& console) { return fuzz(console, *options); };
+}
+
+}  // namespace reshardcheck::cli

@@ -1,0 +1,154 @@
+#include "cli/input.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/layout/json.h"
+#include "core/layout/limits.h"
+#include "core/layout/notation.h"
+#include "fuzz/corpus.h"
+
+namespace reshardcheck::cli {
+namespace {
+
+using nlohmann::json;
+using Cases = std::vector<InputCase>;
+
+Result<Case> case_of_text(std::string_view text) {
+  Result<Case> value = parse_case(text);
+  if (!value) return Error{explain_error(text, value.error())};
+  return value;
+}
+
+/// A case from JSON: the case itself, or an object that carries its text as "case".
+Result<Case> case_of_json(const json& value) {
+  if (value.is_object() && value.contains("case") && value["case"].is_string()) {
+    return case_of_text(value["case"].get<std::string>());
+  }
+  return case_from_json(value);
+}
+
+Result<json> parse_json(std::string_view text) {
+  if (std::ssize(text) > limits::max_text_bytes) return Error{"more JSON than is read as one case"};
+  json value = json::parse(text, nullptr, false);
+  if (!value.is_discarded()) return value;
+  // Parsed once more by the room that knows how to say where it broke.
+  const Result<Case> broken = parse_case_json(text);
+  return broken.ok() ? Error{"broken JSON"} : Error{explain_error(text, broken.error())};
+}
+
+Result<Case> case_of_line(std::string_view line) {
+  if (!line.starts_with('{')) return case_of_text(line);
+  const Result<json> value = parse_json(line);
+  if (!value) return value.error();
+  return case_of_json(*value);
+}
+
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view spaces = " \t\r\n";
+  const std::size_t begin = text.find_first_not_of(spaces);
+  if (begin == std::string_view::npos) return "";
+  return text.substr(begin, text.find_last_not_of(spaces) + 1 - begin);
+}
+
+Status append_lines(std::string_view text, const std::string& name, Cases& cases) {
+  std::int64_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = trimmed(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    if (line.empty() || line.front() == '#') continue;
+    std::string place = fmt::format("{}:{}", name, number);
+    Result<Case> value = case_of_line(line);
+    if (!value) return Error{fmt::format("{}: {}", place, value.error().reason)};
+    cases.push_back({*std::move(value), std::move(place)});
+  }
+  return Ok{};
+}
+
+Status append_json(std::string_view text, const std::string& name, Cases& cases) {
+  const Result<json> parsed = parse_json(text);
+  if (!parsed) return Error{fmt::format("{}: {}", name, parsed.error().reason)};
+  const json list = parsed->is_array() ? *parsed : json::array({*parsed});
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    std::string place = parsed->is_array() ? fmt::format("{}[{}]", name, i) : name;
+    Result<Case> value = case_of_json(list[i]);
+    if (!value) return Error{fmt::format("{}: {}", place, value.error().reason)};
+    cases.push_back({*std::move(value), std::move(place)});
+  }
+  return Ok{};
+}
+
+Result<std::string> read_stream(std::istream& stream, const std::string& name) {
+  std::string text;
+  std::vector<char> block(std::size_t{1} << 16);
+  while (stream.read(block.data(), std::ssize(block)) || stream.gcount() > 0) {
+    text.append(block.data(), static_cast<std::size_t>(stream.gcount()));
+    if (std::ssize(text) > max_case_file_bytes) {
+      return Error{fmt::format("{}: more than the {} bytes that are read of one file", name, max_case_file_bytes)};
+    }
+  }
+  if (stream.bad()) return Error{fmt::format("{}: cannot be read: {}", name, std::strerror(errno))};
+  return text;
+}
+
+Status append_directory(const std::string& name, Cases& cases) {
+  Result<std::vector<FileCase>> found = read_cases(name);
+  if (!found) return found.error();
+  for (FileCase& each : *found) cases.push_back({std::move(each.value), fmt::format("{}:{}", name, each.line)});
+  return Ok{};
+}
+
+Status append_file(const std::string& name, bool directory, Cases& cases) {
+  if (directory) return append_directory(name, cases);
+  errno = 0;
+  std::ifstream file(name, std::ios::binary);
+  if (!file) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};
+  const Result<std::string> text = read_stream(file, name);
+  if (!text) return text.error();
+  return name.ends_with(".json") ? append_json(*text, name, cases) : append_lines(*text, name, cases);
+}
+
+/// True for what was meant as the name of a file: no case text is without a bracket.
+bool looks_like_a_file(std::string_view argument) {
+  return argument.find('[') == std::string_view::npos && argument.find('{') == std::string_view::npos &&
+         (argument.find('/') != std::string_view::npos || argument.find('.') != std::string_view::npos);
+}
+
+Status append_argument(const std::string& argument, Cases& cases) {
+  if (argument == "-") {
+    const Result<std::string> text = read_stream(std::cin, "standard input");
+    if (!text) return text.error();
+    return append_lines(*text, "standard input", cases);
+  }
+  struct stat status {};
+  if (stat(argument.c_str(), &status) == 0) return append_file(argument, S_ISDIR(status.st_mode), cases);
+  if (looks_like_a_file(argument)) return Error{fmt::format("{}: no such file", argument)};
+  Result<Case> value = case_of_line(trimmed(argument));
+  if (!value) return value.error();
+  cases.push_back({*std::move(value), ""});
+  return Ok{};
+}
+
+}  // namespace
+
+Result<std::vector<InputCase>> read_input(std::span<const std::string> arguments) {
+  Cases cases;
+  for (const std::string& argument : arguments) {
+    const Status read = append_argument(argument, cases);
+    if (!read) return read.error();
+  }
+  if (cases.empty()) return Error{"there is no case in the input"};
+  return cases;
+}
+
+}  // namespace reshardcheck::cli

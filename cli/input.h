@@ -1,0 +1,44 @@
+// Input: the cases that arguments name.
+//
+// An argument is case text, a JSON object, the name of a file or of a directory of .case files, or "-" for standard
+// input. In a file a case stands on a line of its own, as text or as JSON; blank lines and lines that begin with #
+// are skipped. A JSON line may also be an object with a member "case", which is what `run --json` prints and golden
+// files hold. A file that ends in .json is one JSON value: a case or a list of cases.
+//
+// All arguments are read before anything runs, and the first invalid line refuses them all: a run that stops half
+// way over a typing error has told nobody anything.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/layout/case.h"
+#include "core/layout/result.h"
+
+namespace reshardcheck::cli {
+
+struct InputCase {
+  Case value;
+  std::string place;  // "golden/m2n_matrix.cases:12"; empty for a case on the command line
+};
+
+/// The cases of all arguments in order, at least one. The Error's reason is the whole message, up to three lines: what
+/// is wrong, the line and a caret under the place.
+Result<std::vector<InputCase>> read_input(std::span<const std::string> arguments);
+
+/// The hint that goes with wrong input.
+inline constexpr std::string_view notation_hint = "'reshardcheck run --help' shows the notation with examples";
+
+/// The notation in a few lines, for --help of the commands that take a case.
+inline constexpr std::string_view notation_help =
+    "A case is one argument, in quotes: tensors, each with source and target layout, then options.\n"
+    "  dtype[shape] mesh placements -> mesh placements [via gather_broadcast] [; more tensors] [| options]\n"
+    "  mesh: 4@2 is ranks 2 to 5, 2x2@0 a grid, 4{7,1,3,5} a list of ranks\n"
+    "  placements, one per mesh axis: R replicates; S(0) shards dim 0; S(0,balanced) S(0,even) S(0,padded)\n"
+    "    S(0,pad=4) S(0,cuts=3|5) S(0,segments=6|2|2) _S(0,2) shard it by another rule\n"
+    "  options: world=N domain=N[@A] fill=digits|hash|special|provenance seed=N refits=N chunk=N gap=N batch=N\n"
+    "    faults=KIND@N\n";
+
+}  // namespace reshardcheck::cli

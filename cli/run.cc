@@ -1,0 +1,213 @@
+// reshardcheck run: runs cases with a subject and prints what each showed.
+//
+// The table is the one that users of nccl-tests read: one line a case, sizes, a #wrong column, the time. A failing
+// case is followed by what went wrong and by the commands to go on with.
+#include <fmt/format.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+
+#include "cli/command.h"
+#include "cli/input.h"
+#include "cli/junit.h"
+#include "cli/options.h"
+#include "cli/verdict_report.h"
+#include "core/layout/notation.h"
+#include "core/subject/registry.h"
+#include "fuzz/corpus.h"
+#include "verifier/executor.h"
+
+namespace reshardcheck::cli {
+namespace {
+
+struct RunCommand {
+  std::vector<std::string> arguments;
+  RunOptions run;
+  std::string junit;
+  bool json = false;
+  bool quiet = false;
+};
+
+/// Prints reports as they come, in the form that was asked for.
+class Printer {
+ public:
+  Printer(Console& console, const RunCommand& command, std::size_t cases);
+  void start(std::size_t cases);
+  void report(const CaseReport& report);
+  void summary();
+
+  [[nodiscard]] ExitCode exit_code() const;
+
+ private:
+  void print_row(const CaseReport& report);
+
+  Console& console_;
+  const RunCommand& command_;
+  Table table_;
+  std::int64_t number_ = 0;
+  std::int64_t elapsed_us_ = 0;
+  std::array<std::int64_t, verdict_kinds> counts_{};
+};
+
+std::int64_t total_bytes(const Case& value) {
+  std::int64_t bytes = 0;
+  for (const TensorCase& tensor : value.tensors) bytes += elements(tensor.shape()) * width_bytes(tensor.dtype);
+  return bytes;
+}
+
+std::vector<Table::Column> columns() {
+  using enum Table::Align;
+  return {{"case", right, 6},      {"ranks", right, 5},    {"tensors", right, 7},
+          {"elements", right, 10}, {"bytes", right, 11},   {"#wrong", right, 8},
+          {"verdict", left, 10},   {"time(us)", right, 9}, {"what", left, 0}};
+}
+
+Printer::Printer(Console& console, const RunCommand& command, std::size_t cases)
+    : console_(console), command_(command), table_(columns(), " ") {
+  start(cases);
+}
+
+void Printer::start(std::size_t cases) {
+  if (command_.json || command_.quiet) return;
+  console_.out.line(fmt::format("# reshardcheck run: {}, subject {}, world {}",
+                                count_of(static_cast<std::int64_t>(cases), "case"), command_.run.subject,
+                                command_.run.world));
+  console_.out.line("#" + table_.header().substr(1));
+}
+
+void Printer::print_row(const CaseReport& report) {
+  constexpr std::size_t what_width = 72;
+  const Case& value = *report.value;
+  const std::string what = report.place.empty() ? to_text(value) : report.place + "  " + to_text(value);
+  std::string row =
+      table_.row({std::to_string(number_), std::to_string(value.world_ranks()), std::to_string(value.tensors.size()),
+                  std::to_string(value.total_elements()), std::to_string(total_bytes(value)),
+                  std::to_string(report.verdict.wrong_elements), std::string(name(report.verdict.kind)),
+                  std::to_string(report.elapsed_us), shortened(what, what_width)});
+  console_.out.line(console_.out.paint(report.verdict.failed() ? Colour::red : Colour::plain, row));
+}
+
+void Printer::report(const CaseReport& report) {
+  ++number_;
+  ++counts_[static_cast<std::size_t>(report.verdict.kind)];
+  elapsed_us_ += report.elapsed_us;
+  if (command_.json) {
+    console_.out.line(report_json(report).dump());
+    return;
+  }
+  const bool failed = report.verdict.failed();
+  if (!failed && command_.quiet) return;
+  print_row(report);
+  if (failed) {
+    console_.out.line(failure_lines(report, "#   "));
+  } else if (report.verdict.kind == VerdictKind::unsupported) {
+    console_.out.line("#   " + report.verdict.detail);
+  }
+}
+
+void Printer::summary() {
+  if (command_.json || command_.quiet) return;
+  std::string verdicts;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] == 0) continue;
+    verdicts += fmt::format("{}{} {}", verdicts.empty() ? "" : ", ", counts_[i], name(static_cast<VerdictKind>(i)));
+  }
+  console_.out.line(fmt::format("# {}: {} ({})", count_of(number_, "case"), verdicts, human_time(elapsed_us_)));
+}
+
+ExitCode Printer::exit_code() const {
+  std::int64_t failures = 0;
+  for (std::size_t i = 0; i < counts_.size(); ++i) {
+    if (is_failure(static_cast<VerdictKind>(i))) failures += counts_[i];
+  }
+  if (failures == 0) return ExitCode::clean;
+  return failures == counts_[static_cast<std::size_t>(VerdictKind::flaky)] ? ExitCode::flaky : ExitCode::findings;
+}
+
+/// Every case is held against the memory limit before the first one runs.
+Status check_sizes(const std::vector<InputCase>& cases, std::int64_t max_bytes) {
+  for (const InputCase& each : cases) {
+    const std::string place = each.place.empty() ? "" : each.place + ": ";
+    const Result<std::int64_t> needed = Executor::bytes_needed(each.value);
+    if (!needed) return Error{place + needed.error().reason};
+    if (*needed > max_bytes) {
+      return Error{fmt::format("{}the case needs {} bytes ({}), more than the {} allowed ({})", place, *needed,
+                               human_bytes(*needed), max_bytes, human_bytes(max_bytes))};
+    }
+  }
+  return Ok{};
+}
+
+Result<CaseReport> run_case(const InputCase& input, Executor& executor, Subject& subject) {
+  const auto begin = std::chrono::steady_clock::now();
+  Result<Verdict> verdict = executor.run(input.value, subject);
+  const auto elapsed = std::chrono::steady_clock::now() - begin;
+  if (!verdict) return verdict.error();
+  CaseReport report{&input.value, input.place, std::string(subject.name()), "sim", *std::move(verdict), 0};
+  report.elapsed_us = std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count();
+  return report;
+}
+
+ExitCode write_junit(Console& console, const std::string& path, const std::vector<JunitCase>& cases) {
+  const Status written = write_file_whole(path, junit_xml("reshardcheck", cases));
+  if (written.ok()) return ExitCode::clean;
+  return fail(console, ExitCode::environment, written.error().reason);
+}
+
+ExitCode run(Console& console, const RunCommand& command) {
+  const Result<ExecutorOptions> options = executor_options(command.run);
+  if (!options) return fail(console, ExitCode::usage, options.error().reason);
+  const Result<std::unique_ptr<Subject>> subject = make_subject(command.run.subject);
+  if (!subject) {
+    return fail(console, ExitCode::usage, subject.error().reason, "'reshardcheck subjects' lists what can be judged");
+  }
+  const Result<std::vector<InputCase>> cases = read_input(command.arguments);
+  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, notation_hint);
+  const Status sizes = check_sizes(*cases, options->max_bytes);
+  if (!sizes) return fail(console, ExitCode::usage, sizes.error().reason, "--max-bytes SIZE allows more, such as 16G");
+
+  Executor executor(*options);
+  Printer printer(console, command, cases->size());
+  std::vector<JunitCase> junit;
+  for (const InputCase& input : *cases) {
+    const Result<CaseReport> report = run_case(input, executor, **subject);
+    if (!report) return fail(console, ExitCode::usage, report.error().reason);
+    printer.report(*report);
+    if (!command.junit.empty()) {
+      junit.push_back(
+          {to_text(input.value), report->subject, report->verdict.kind, report->verdict.detail, report->elapsed_us});
+    }
+    if (console.out.closed()) break;
+  }
+  printer.summary();
+  if (!command.junit.empty()) {
+    const ExitCode written = write_junit(console, command.junit, junit);
+    if (written != ExitCode::clean) return written;
+  }
+  return printer.exit_code();
+}
+
+}  // namespace
+
+Action add_run(CLI::App& app) {
+  CLI::App* command = app.add_subcommand("run", "Run cases and print what each showed");
+  const auto options = std::make_shared<RunCommand>();
+  command
+      ->add_option("case", options->arguments, "Case text, JSON, a file of cases, a directory, or - for standard input")
+      ->required()
+      ->type_name("CASE|FILE");
+  add_run_options(*command, options->run);
+  command->add_flag("--json", options->json, "Print one JSON object a case");
+  command->add_option("--junit", options->junit, "Also write JUnit XML to this file")->type_name("FILE");
+  command->add_flag("--quiet", options->quiet, "Print failing cases only");
+  command->footer(std::string(notation_help) +
+                  "Examples:\n"
+                  "  reshardcheck run 'bf16[8,8] 2@0 S(0) -> 4@2 S(1)'\n"
+                  "  reshardcheck run golden/m2n_matrix.cases --subject reference:direct --quiet\n"
+                  "  reshardcheck run 'u8[6] 2x2@0 S(0),S(0) -> 1@4 R' --subject mutant:flat-chunk\n"
+                  "  reshardcheck run crashing/*.case --json --junit results.xml");
+  return [options](Console& console) { return run(console, *options); };
+}
+
+}  // namespace reshardcheck::cli

@@ -1,0 +1,38 @@
+// A verdict as people and as programs read it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "cli/output.h"
+#include "core/layout/case.h"
+#include "verifier/verdict.h"
+
+namespace reshardcheck::cli {
+
+/// A case that has been run.
+struct CaseReport {
+  const Case* value = nullptr;
+  std::string place;  // "file:line", or empty
+  std::string subject;
+  std::string world;
+  Verdict verdict;
+  std::int64_t elapsed_us = 0;
+};
+
+/// {"case","verdict","detail","seed","subject","world","elapsed_us"}, and for a failure "oracle", "wrong_elements" and
+/// "wrong": [{"tensor","rank","local","global","expected","got","origin":{"tensor","index"}}]. Bits are "0x..."
+/// strings as wide as the element; "origin" is there when it is known.
+nlohmann::ordered_json report_json(const CaseReport& report);
+
+/// The lines under a failing case: the sentence, the first wrong elements and the commands to go on with. Every line
+/// begins with `prefix`; the last has no newline.
+std::string failure_lines(const CaseReport& report, std::string_view prefix);
+
+/// "rank 4, gate local [0,1] = global [0,3]: expected 0x0003, got 0x0007, which is gate[0,7]".
+std::string to_text(const Case& value, const WrongElement& wrong);
+
+[[nodiscard]] Colour colour_of(VerdictKind kind);
+
+}  // namespace reshardcheck::cli

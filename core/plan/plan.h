@@ -10,6 +10,10 @@
 // matching there is: worlds have no tags. A relay (step 1) sends on what step 0 brought. Gather_broadcast gathers
 // into a stage on the root (step 0), then sends the whole stage to every target, which keeps its part (step 1).
 //
+// A transfer whose `from` is its `to` is a local move, whatever its kind: it costs no message and appears in
+// PlanIndex::copies() alone. It has one step (send_step == receive_step) and is over when that step ends: a root
+// gathers its own shard into its stage in step 0 and takes its own part out of it in step 1.
+//
 // A plan is a value: planners make it, the prover judges it, engines execute it, mutants bend it.
 #pragma once
 
@@ -83,20 +87,22 @@ struct Plan {
   }
   [[nodiscard]] const Box& box_of(const Transfer& transfer) const { return boxes[transfer.box]; }
 
-  /// Elements that the message of a transfer carries: the box, or the whole tensor for a broadcast; 0 for a copy.
+  /// Elements that the message of a transfer carries: the box, or the whole tensor for a broadcast; 0 for a
+  /// local move.
   [[nodiscard]] std::int64_t message_elements(const Transfer& transfer, std::int64_t tensor_elements) const;
 
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 
-/// One line for people: "step 0: rank 0 -> rank 4: [0,2)x[0,3), 6 elements".
+/// One line for people: "step 0: rank 0 -> rank 4: [0,2)x[0,3), 6 elements". Safe for a transfer that makes no sense.
 std::string to_text(const Plan& plan, const Transfer& transfer);
 
 /// Which transfers of a plan a rank takes part in, without a search. Built once per plan, shared by the ranks.
+/// Ends that do not happen (sent or received is false) and ranks outside the world are left out.
 class PlanIndex {
  public:
   PlanIndex(const Plan& plan, std::int64_t world_ranks);
-  /// Indices into Plan::transfers, in plan order. Copies appear in neither list but in copies().
+  /// Indices into Plan::transfers, in plan order. Local moves appear in neither list but in copies().
   [[nodiscard]] std::span<const std::uint32_t> sends(Rank rank) const;
   [[nodiscard]] std::span<const std::uint32_t> receives(Rank rank) const;
   [[nodiscard]] std::span<const std::uint32_t> copies(Rank rank) const;

@@ -16,6 +16,7 @@
 
 #include "core/layout/case.h"
 #include "core/subject/subject.h"
+#include "verifier/provenance.h"
 #include "verifier/verdict.h"
 
 namespace reshardcheck {
@@ -45,6 +46,9 @@ class Executor {
 
   /// The verdict on a valid case, or an Error when it needs more than max_bytes (the reason has both numbers).
   Result<Verdict> run(const Case& value, Subject& subject);
+
+  /// Which source ranks served which targets in the last run, when its fill was provenance; otherwise empty.
+  [[nodiscard]] const ProvenanceReport& provenance() const;
 
  private:
   class Implementation;

@@ -39,10 +39,11 @@ inline constexpr int verdict_kinds = static_cast<int>(VerdictKind::unsupported) 
 /// Neither pass nor unsupported.
 [[nodiscard]] bool is_failure(VerdictKind kind);
 
-/// Where a value came from: an element of a tensor of the case.
+/// Where a value came from: an element of a tensor of the case, or the padding or a gap of a source.
 struct Origin {
   std::size_t tensor = 0;
-  Shape index;  // global
+  Shape index;           // global
+  bool padding = false;  // then there is no index
   friend bool operator==(const Origin&, const Origin&) = default;
 };
 

@@ -1,0 +1,305 @@
+#include "verifier/executor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <map>
+#include <new>
+#include <vector>
+
+#include "core/plan/planner.h"
+#include "core/plan/prover.h"
+#include "core/world/sim.h"
+#include "verifier/gather_broadcast_oracle.h"
+#include "verifier/judge.h"
+#include "verifier/mix.h"
+#include "verifier/naive_oracle.h"
+#include "verifier/rank_check.h"
+
+namespace reshardcheck {
+namespace {
+
+/// Memory for the local tensors of all ranks, kept from case to case.
+class Arena {
+ public:
+  ~Arena() { release(); }
+  Arena() = default;
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+
+  std::byte* reserve(std::int64_t bytes) {
+    if (bytes > size_bytes_) {
+      release();
+      memory_ = static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), alignment));
+      size_bytes_ = bytes;
+    }
+    return memory_;
+  }
+
+ private:
+  static constexpr std::align_val_t alignment{guard_bytes};
+  void release() {
+    ::operator delete(memory_, alignment);
+    memory_ = nullptr;
+    size_bytes_ = 0;
+  }
+  std::byte* memory_ = nullptr;
+  std::int64_t size_bytes_ = 0;
+};
+
+/// Bytes that the gather-broadcast tensors and the lower bound of the others let cross domains in one call.
+std::uint64_t allowed_across_domains_bytes(const Case& value, const Topology& topology) {
+  std::uint64_t allowed = 0;
+  for (const TensorCase& tensor : value.tensors) {
+    std::int64_t crossing = 0;
+    if (tensor.path == Path::reshard) {
+      crossing = across_domains_bound(tensor.source, tensor.target, topology);
+    } else {
+      const Plan plan = make_plan(PlannerKind::gather_broadcast, tensor.source, tensor.target, topology);
+      for (const Transfer& transfer : plan.transfers) {
+        if (!topology.same_domain(transfer.from, transfer.to)) {
+          crossing += plan.message_elements(transfer, elements(tensor.shape()));
+        }
+      }
+    }
+    allowed += static_cast<std::uint64_t>(crossing) * static_cast<std::uint64_t>(width_bytes(tensor.dtype));
+  }
+  return allowed;
+}
+
+/// A sum that stays at the largest number once it has reached it.
+void add(std::int64_t& total, std::int64_t more) {
+  if (__builtin_add_overflow(total, more, &total)) total = INT64_MAX;
+}
+
+}  // namespace
+
+class Executor::Implementation {
+ public:
+  explicit Implementation(ExecutorOptions options) : options_(options) {}
+
+  Result<Verdict> run(const Case& value, Subject& subject);
+  [[nodiscard]] const ProvenanceReport& provenance() const { return provenance_; }
+
+ private:
+  void prepare(const Case& value, Subject& subject);
+  void run_calls();
+  bool run_call(Call call);
+  void check_call(Call call);
+  void check_refused(Call call);
+  void measure_traffic(Call call);
+  void run_gather_broadcast(Call call);
+  void prove_plans();
+  Verdict conclude();
+  [[nodiscard]] bool all_clean() const;
+  [[nodiscard]] std::span<RankCheck> ranks() { return std::span(ranks_).first(world_ranks_); }
+  [[nodiscard]] std::span<const RankCheck> ranks() const { return std::span(ranks_).first(world_ranks_); }
+  [[nodiscard]] SimOptions sim_options(Call call, bool faults) const;
+
+  ExecutorOptions options_;
+  SimWorld world_;
+  Arena arena_;
+  Fill fill_;
+  NaiveMaps maps_;
+  std::vector<RankCheck> ranks_;  // keeps those of larger worlds for their memory
+  std::vector<RankReport> reports_;
+  ProvenanceReport provenance_;
+
+  // The case at hand.
+  const Case* case_ = nullptr;
+  Subject* subject_ = nullptr;
+  std::size_t world_ranks_ = 0;
+  SessionOptions session_options_;
+  Traffic traffic_;  // of the last call
+  std::optional<std::uint64_t> allowed_bytes_;
+  Evidence evidence_;
+};
+
+Result<Verdict> Executor::Implementation::run(const Case& value, Subject& subject) {
+  const Result<std::int64_t> needed = bytes_needed(value);
+  if (!needed) return needed.error();
+  if (*needed > options_.max_bytes) {
+    return Error{fmt::format("the case needs {} bytes of memory, {} are allowed", *needed, options_.max_bytes)};
+  }
+  prepare(value, subject);
+  run_calls();
+  if (options_.oracles.prover && all_clean()) prove_plans();
+  return conclude();
+}
+
+void Executor::Implementation::prepare(const Case& value, Subject& subject) {
+  case_ = &value;
+  subject_ = &subject;
+  world_ranks_ = static_cast<std::size_t>(value.world_ranks());
+  session_options_ = {Topology::of(value.options), value.options.chunk_bytes};
+  allowed_bytes_.reset();
+  evidence_ = Evidence{};
+  evidence_.value = case_;
+  evidence_.fill = &fill_;
+  evidence_.declared_unsupported = subject.unsupported(value).has_value();
+  provenance_ = {};
+
+  fill_.assign(value);
+  if (options_.oracles.naive || options_.oracles.gather_broadcast) maps_.assign(value);
+  if (ranks_.size() < world_ranks_) ranks_.resize(world_ranks_);
+  std::int64_t bytes = 0;
+  for (std::size_t rank = 0; rank < world_ranks_; ++rank) {
+    ranks_[rank].assign(value, fill_, static_cast<Rank>(rank));
+    bytes += ranks_[rank].bytes();
+  }
+  std::byte* memory = arena_.reserve(bytes);
+  for (RankCheck& rank : ranks()) {
+    rank.place(memory);
+    memory += rank.bytes();
+  }
+  subject.begin_case();
+}
+
+/// All passes and all refits, even after a wrong element was found: its origin is decoded from all passes. A call
+/// that did not come to its end on every rank ends the run.
+void Executor::Implementation::run_calls() {
+  for (int pass = 0; pass < fill_.passes(); ++pass) {
+    for (RankCheck& rank : ranks()) rank.begin_pass(pass);
+    for (int refit = 0; refit < fill_.refits(); ++refit) {
+      const Call call{pass, refit};
+      for (RankCheck& rank : ranks()) rank.fill_sources(call);
+      if (!run_call(call)) return check_refused(call);
+      check_call(call);
+      measure_traffic(call);
+    }
+    const bool last_data_pass = pass + 1 == fill_.passes() || fill_.pass_kind(pass + 1) == PassKind::tag;
+    if (last_data_pass && fill_.pass_kind(pass) != PassKind::tag && options_.oracles.gather_broadcast && all_clean()) {
+      run_gather_broadcast({pass, fill_.refits() - 1});
+    }
+  }
+}
+
+SimOptions Executor::Implementation::sim_options(Call call, bool faults) const {
+  SimOptions options;
+  options.world_ranks = static_cast<std::int64_t>(world_ranks_);
+  options.seed = mix(case_->options.seed + golden_ratio * static_cast<std::uint64_t>(call.pass * fill_.refits() + call.refit + 1));
+  if (faults) options.faults = case_->options.faults;
+  options.topology = session_options_.topology;
+  return options;
+}
+
+/// True when every rank is done.
+bool Executor::Implementation::run_call(Call call) {
+  const bool first = call == Call{};
+  const RankBody body = [this, call, first](Endpoint& endpoint) {
+    RankCheck& rank = ranks_[static_cast<std::size_t>(endpoint.rank())];
+    if (first) rank.open(*subject_, endpoint, session_options_);
+    rank.call(endpoint, call);
+  };
+  evidence_.world = world_.run(sim_options(call, true), body, traffic_);
+  if (evidence_.world.status != CommStatus::ok) return false;
+  if (evidence_.world.unreceived_messages > 0 && case_->options.faults.empty()) return false;
+  return std::all_of(ranks().begin(), ranks().end(), [](const RankCheck& rank) {
+    return !rank.report().threw && rank.report().outcome.is_done();
+  });
+}
+
+void Executor::Implementation::check_call(Call call) {
+  for (RankCheck& rank : ranks()) {
+    rank.check(call);
+    if (options_.oracles.naive && rank.clean() && fill_.pass_kind(call.pass) != PassKind::tag) {
+      check_naive(maps_, fill_, call, rank.buffers(), rank.report());
+    }
+  }
+}
+
+/// A refusal must leave the buffers alone; what other unfinished calls left in them says nothing.
+void Executor::Implementation::check_refused(Call call) {
+  for (RankCheck& rank : ranks()) {
+    if (rank.report().outcome.kind == OutcomeKind::unsupported) rank.check_untouched(call);
+  }
+}
+
+void Executor::Implementation::measure_traffic(Call call) {
+  if (traffic_.across_domains_bytes == 0 || evidence_.excess || !case_->options.faults.empty()) return;
+  if (!subject_->promises_minimal_traffic()) return;
+  if (!allowed_bytes_) allowed_bytes_ = allowed_across_domains_bytes(*case_, session_options_.topology);
+  if (traffic_.across_domains_bytes <= *allowed_bytes_) return;
+  evidence_.excess = TrafficExcess{call, traffic_.across_domains_bytes, *allowed_bytes_};
+}
+
+/// On a network without faults, and apart from the subject's messages.
+void Executor::Implementation::run_gather_broadcast(Call call) {
+  const RankBody body = [this, call](Endpoint& endpoint) {
+    RankCheck& rank = ranks_[static_cast<std::size_t>(endpoint.rank())];
+    check_by_gather_broadcast(endpoint, *case_, maps_, call, rank.buffers(), rank.report());
+  };
+  Traffic ignored;
+  world_.run(sim_options(call, false), body, ignored);
+}
+
+/// Every distinct geometry once.
+void Executor::Implementation::prove_plans() {
+  LayoutTable table;
+  std::map<std::tuple<std::size_t, std::size_t, Path, int>, bool> proved;
+  for (std::size_t i = 0; i < case_->tensors.size() && !evidence_.plan; ++i) {
+    const TensorCase& tensor = case_->tensors[i];
+    if (case_->tensors.size() > 1 &&
+        !proved.emplace(std::tuple(table.number_of(tensor.source), table.number_of(tensor.target), tensor.path,
+                                   width_bytes(tensor.dtype)), true).second) {
+      continue;
+    }
+    try {
+      const std::optional<Plan> plan = subject_->plan(tensor, session_options_);
+      if (!plan) continue;
+      const Proof proof = prove(*plan, tensor.source, tensor.target, session_options_.topology);
+      if (!proof.holds()) evidence_.plan = PlanViolation{i, proof.violations.front()};
+    } catch (const std::exception& exception) {
+      evidence_.plan = PlanViolation{i, {ViolationKind::bad_transfer, exception.what()}};
+    }
+  }
+}
+
+bool Executor::Implementation::all_clean() const {
+  return std::all_of(ranks().begin(), ranks().end(), [](const RankCheck& rank) { return rank.clean(); });
+}
+
+Verdict Executor::Implementation::conclude() {
+  reports_.clear();
+  const bool kept = case_->options.fill == FillKind::provenance;
+  const bool nothing_seen = all_clean() && !evidence_.plan && !evidence_.excess &&
+                            evidence_.world.status == CommStatus::ok && evidence_.world.unreceived_messages == 0;
+  for (RankCheck& rank : ranks()) {
+    rank.close();
+    const RankReport& report = rank.report();
+    const bool second_opinion = report.naive.wrong_elements > 0 || report.gather_broadcast.wrong_elements > 0 ||
+                                !report.naive_disagreement.empty() || !report.gather_broadcast_failure.empty();
+    if (kept || !nothing_seen || second_opinion) reports_.push_back(report);
+  }
+  if (kept) provenance_ = merge_provenance(reports_, session_options_.topology);
+  evidence_.ranks = reports_;
+  return judge(evidence_);
+}
+
+Executor::Executor(ExecutorOptions options) : implementation_(std::make_unique<Implementation>(options)) {}
+Executor::~Executor() = default;
+
+Result<Verdict> Executor::run(const Case& value, Subject& subject) { return implementation_->run(value, subject); }
+
+const ProvenanceReport& Executor::provenance() const { return implementation_->provenance(); }
+
+Result<std::int64_t> Executor::bytes_needed(const Case& value) {
+  const Result<std::int64_t> buffers = LocalBuffers::bytes_of_all_ranks(value);
+  if (!buffers) return buffers.error();
+  std::int64_t total = *buffers;
+  add(total, *buffers);  // messages: at most what all ranks hold
+  add(total, value.world_ranks() * SimWorld::stack_bytes_per_rank());
+  add(total, gather_broadcast_bytes(value));
+  LayoutTable seen;
+  for (const TensorCase& tensor : value.tensors) {
+    for (const Layout* layout : {&tensor.source, &tensor.target}) {
+      const std::size_t known = seen.size();
+      if (seen.number_of(*layout) == known) add(total, NaiveMaps::bytes_of(*layout));
+    }
+  }
+  if (total == INT64_MAX) return Error{"the memory the case needs overflows 64 bits"};
+  return total;
+}
+
+}  // namespace reshardcheck

@@ -1,0 +1,28 @@
+// LayoutTable: gives equal layouts one number, so that what depends on a layout alone is worked out once.
+//
+// The tensors of a large mix have few geometries (a 671B MoE has 10^5 parameters and some 20 of them).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "core/layout/layout.h"
+
+namespace reshardcheck {
+
+class LayoutTable {
+ public:
+  /// The number of a layout, counted from 0 in order of first sight.
+  std::size_t number_of(const Layout& layout);
+  [[nodiscard]] std::size_t size() const { return layouts_.size(); }
+  [[nodiscard]] const Layout& layout(std::size_t number) const { return layouts_[number]; }
+  void clear();
+
+ private:
+  std::vector<Layout> layouts_;
+  std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;
+};
+
+}  // namespace reshardcheck

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/layout/limits.h"
+#include "core/layout/printable.h"
 
 namespace reshardcheck {
 namespace {
@@ -69,6 +70,16 @@ std::int64_t Case::total_elements() const {
   return total;
 }
 
+Status check_tensor_name(std::string_view name) {
+  if (std::ssize(name) > limits::max_name_bytes) {
+    return Error{fmt::format("a tensor name of more than {} bytes", limits::max_name_bytes)};
+  }
+  if (name.empty()) return Ok{};
+  if (!is_name_start(name.front())) return Error{"a tensor name starts with a letter or '_'"};
+  if (std::all_of(name.begin(), name.end(), is_name_byte)) return Ok{};
+  return Error{fmt::format("{} is no tensor name: letters, digits and _ . - / only", in_quotes(name))};
+}
+
 Status validate(const Case& value) {
   if (value.tensors.empty()) return Error{"a case needs at least one tensor"};
   if (std::ssize(value.tensors) > limits::max_tensors) {
@@ -76,6 +87,8 @@ Status validate(const Case& value) {
   }
   std::int64_t total_bytes = 0;
   for (const TensorCase& tensor : value.tensors) {
+    const Status named = check_tensor_name(tensor.name);
+    if (!named) return named;
     if (tensor.source.shape() != tensor.target.shape()) return Error{"source and target differ in shape"};
     std::int64_t bytes = 0;
     if (__builtin_mul_overflow(elements(tensor.shape()), std::int64_t{width_bytes(tensor.dtype)}, &bytes) ||

@@ -75,8 +75,20 @@ struct Case {
   friend bool operator==(const Case&, const Case&) = default;
 };
 
-/// What the notation cannot say but a hand-built Case could: both layouts of one shape, options in range,
-/// sizes in bytes that fit 64 bits. Parsers call it; code that builds cases by hand should too.
+/// The bytes that a tensor's name starts with and is made of.
+[[nodiscard]] constexpr bool is_name_start(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+[[nodiscard]] constexpr bool is_name_byte(char c) {
+  return is_name_start(c) || (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '/';
+}
+
+/// A tensor's name is empty, or made of the bytes above and at most limits::max_name_bytes of them.
+Status check_tensor_name(std::string_view name);
+
+/// What the notation cannot say but a hand-built Case could: names that do not parse, layouts of different shape,
+/// options out of range, sizes in bytes that do not fit 64 bits. Parsers call it; code that builds cases by hand should
+/// too.
 Status validate(const Case& value);
 
 }  // namespace reshardcheck

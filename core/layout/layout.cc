@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 
 #include "core/layout/limits.h"
@@ -12,18 +13,18 @@ namespace {
 
 /// Splits every piece of a table over one more axis, left to right.
 Status split_table(std::vector<DimPiece>& pieces, const Placement& placement, std::int64_t parts) {
-  std::vector<DimPiece> finer;
   std::int64_t intervals = 0;
+  for (const DimPiece& piece : pieces) {
+    intervals += split_intervals(piece, placement, parts);
+    if (intervals > limits::max_intervals) {
+      return Error{fmt::format("the split may make more than {} intervals", limits::max_intervals)};
+    }
+  }
+  std::vector<DimPiece> finer;
   for (const DimPiece& piece : pieces) {
     Result<std::vector<DimPiece>> parted = split(piece, placement, parts);
     if (!parted) return parted.error();
-    for (DimPiece& part : *parted) {
-      intervals += std::ssize(part.owned.intervals());
-      finer.push_back(std::move(part));
-    }
-    if (intervals > limits::max_intervals) {
-      return Error{fmt::format("the split makes more than {} intervals", limits::max_intervals)};
-    }
+    std::move(parted->begin(), parted->end(), std::back_inserter(finer));
   }
   pieces = std::move(finer);
   return Ok{};

@@ -5,17 +5,17 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <optional>
 
 #include "core/layout/limits.h"
 #include "core/layout/option_table.h"
+#include "core/layout/printable.h"
 
 namespace reshardcheck {
 namespace {
 
-bool is_name_start(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_name_char(char c) { return is_name_start(c) || is_digit(c) || c == '.' || c == '-' || c == '/'; }
 bool is_space(char c) { return c == ' ' || c == '\t'; }
 
 /// Recursive descent over one line. Every method returns false after it has set the error; the first error wins.
@@ -41,7 +41,7 @@ class Parser {
   }
   bool fail_here(std::string_view wanted) {
     skip_spaces();
-    const std::string found = position_ < text_.size() ? fmt::format("'{}'", text_[position_]) : "the end";
+    const std::string found = position_ < text_.size() ? in_quotes(text_.substr(position_, 1)) : "the end";
     return fail(position_, fmt::format("expected {}, found {}", wanted, found));
   }
 
@@ -64,7 +64,7 @@ class Parser {
   std::string_view word() {
     skip_spaces();
     const std::size_t begin = position_;
-    while (position_ < text_.size() && is_name_char(text_[position_])) ++position_;
+    while (position_ < text_.size() && is_name_byte(text_[position_])) ++position_;
     return text_.substr(begin, position_ - begin);
   }
   /// A word of letters and underscores only, such as a rule or a path.
@@ -98,9 +98,9 @@ class Parser {
     std::string_view first = word();
     std::string name;
     if (accept("=")) {
-      if (first.empty() || !is_name_start(first.front()))
-        return fail(begin, "a tensor name starts with a letter or '_'");
-      if (std::ssize(first) > limits::max_name_bytes) return fail(begin, "the tensor name is too long");
+      const Status named = check_tensor_name(first);
+      if (first.empty()) return fail(begin, "a tensor name before '='");
+      if (!named) return fail(begin, named.error().reason);
       name = first;
       skip_spaces();
       begin = position_;
@@ -111,10 +111,10 @@ class Parser {
       if (first.empty()) return fail_here("a tensor such as bf16[8,8]");
       std::vector<std::string_view> known;
       for (const DType each : all_dtypes) known.push_back(reshardcheck::name(each));
-      return fail(begin, fmt::format("unknown dtype '{}'; known: {}", first, fmt::join(known, " ")));
+      return fail(begin, fmt::format("unknown dtype {}; known: {}", in_quotes(first), fmt::join(known, " ")));
     }
     Shape shape;
-    if (!parse_shape(shape)) return false;
+    if (!parse_shape(shape, *dtype)) return false;
     std::optional<Layout> source;
     std::optional<Layout> target;
     if (!parse_side(shape, source) || !expect("->", "'->' and the target side") || !parse_side(shape, target))
@@ -125,7 +125,7 @@ class Parser {
     return true;
   }
 
-  bool parse_shape(Shape& shape) {
+  bool parse_shape(Shape& shape, DType dtype) {
     const std::size_t begin = position_;
     if (!expect("[", "'[' and the shape")) return false;
     if (!accept("]")) {
@@ -137,29 +137,44 @@ class Parser {
       if (!expect("]", "',' or ']'")) return false;
     }
     const Result<std::int64_t> count = checked_elements(shape);
-    return count.ok() || fail(begin, count.error().reason);
+    if (!count) return fail(begin, count.error().reason);
+    std::int64_t bytes = 0;
+    const bool overflows = __builtin_mul_overflow(*count, std::int64_t{width_bytes(dtype)}, &bytes);
+    return !overflows || fail(begin, "the size in bytes overflows 64 bits");
   }
 
+  /// Sides of equal shape and text share one Layout, so that a mix of many tensors costs its distinct geometries.
   bool parse_side(const Shape& shape, std::optional<Layout>& layout) {
     skip_spaces();
     const std::size_t begin = position_;
-    std::optional<Mesh> mesh;
+    const Mesh* mesh = nullptr;
     std::vector<Placement> placements;
     std::vector<std::size_t> positions;
     if (!parse_mesh(mesh) || !parse_placements(placements, positions)) return false;
-    Result<Layout> made = Layout::make(shape, *std::move(mesh), std::move(placements));
+    std::string key = fmt::format("[{}] {}", fmt::join(shape, ","), text_.substr(begin, position_ - begin));
+    const auto known = layouts_.find(key);
+    if (known != layouts_.end()) {
+      layout = known->second;
+      return true;
+    }
+    Result<Layout> made = Layout::make(shape, *mesh, std::move(placements));
     if (!made) {
       const Error& error = made.error();
-      const std::size_t at = error.has_position() ? positions[error.position]
-                             : positions.empty()  ? begin
-                                                  : positions[0];
-      return fail(at, error.reason);
+      return fail(error.has_position() ? positions[error.position] : positions.front(), error.reason);
     }
-    layout = *std::move(made);
+    table_entries_ += std::ssize(mesh->ranks());
+    for (std::size_t dim = 0; dim < shape.size(); ++dim) {
+      for (const DimPiece& piece : made->pieces(dim)) table_entries_ += 1 + std::ssize(piece.owned.intervals());
+    }
+    if (table_entries_ > limits::max_table_entries) {
+      return fail(begin, fmt::format("the layouts so far have more than {} entries", limits::max_table_entries));
+    }
+    layout = *made;
+    layouts_.emplace(std::move(key), *std::move(made));
     return true;
   }
 
-  bool parse_mesh(std::optional<Mesh>& mesh) {
+  bool parse_mesh(const Mesh*& mesh) {
     skip_spaces();
     const std::size_t begin = position_;
     std::vector<std::int64_t> extents;
@@ -168,13 +183,25 @@ class Parser {
         return fail(position_, fmt::format("more than {} axes", limits::max_axes));
       if (!number(extents.emplace_back(), "a mesh extent")) return false;
     } while (accept("x"));
-    if (accept("@")) {
-      std::int64_t first = 0;
-      if (!number(first, "the first rank")) return false;
-      return accept_mesh(mesh, Mesh::consecutive(std::move(extents), first), begin);
-    }
-    if (!expect("{", "'@' and the first rank, or '{' and a rank list")) return false;
+    std::int64_t first = 0;
     std::vector<Rank> ranks;
+    const bool consecutive = accept("@");
+    if (consecutive ? !number(first, "the first rank") : !parse_ranks(ranks)) return false;
+
+    std::string key(text_.substr(begin, position_ - begin));
+    auto known = meshes_.find(key);
+    if (known == meshes_.end()) {
+      Result<Mesh> made =
+          consecutive ? Mesh::consecutive(std::move(extents), first) : Mesh::make(std::move(extents), std::move(ranks));
+      if (!made) return fail(begin, made.error().reason);
+      known = meshes_.emplace(std::move(key), *std::move(made)).first;
+    }
+    mesh = &known->second;
+    return true;
+  }
+
+  bool parse_ranks(std::vector<Rank>& ranks) {
+    if (!expect("{", "'@' and the first rank, or '{' and a rank list")) return false;
     do {
       skip_spaces();
       const std::size_t at = position_;
@@ -185,14 +212,7 @@ class Parser {
       if (std::ssize(ranks) == limits::max_ranks) return fail(at, "too many ranks");
       ranks.push_back(static_cast<Rank>(rank));
     } while (accept(","));
-    if (!expect("}", "',' or '}'")) return false;
-    return accept_mesh(mesh, Mesh::make(std::move(extents), std::move(ranks)), begin);
-  }
-
-  bool accept_mesh(std::optional<Mesh>& mesh, Result<Mesh> made, std::size_t begin) {
-    if (!made) return fail(begin, made.error().reason);
-    mesh = *std::move(made);
-    return true;
+    return expect("}", "',' or '}'");
   }
 
   bool parse_placements(std::vector<Placement>& placements, std::vector<std::size_t>& positions) {
@@ -246,7 +266,8 @@ class Parser {
                                  : Placement::segments(placement.dim, std::move(sizes));
       return true;
     }
-    return fail(begin, fmt::format("unknown rule '{}'; known: chunk balanced even padded pad= cuts= segments=", rule));
+    return fail(
+        begin, fmt::format("unknown rule {}; known: chunk balanced even padded pad= cuts= segments=", in_quotes(rule)));
   }
 
   bool parse_sizes(std::vector<std::int64_t>& sizes) {
@@ -271,7 +292,7 @@ class Parser {
       path = each;
       return true;
     }
-    return fail(begin, fmt::format("unknown path '{}'; known: reshard gather_broadcast", found));
+    return fail(begin, fmt::format("unknown path {}; known: reshard gather_broadcast", in_quotes(found)));
   }
 
   bool parse_options(Case& value) {
@@ -287,7 +308,7 @@ class Parser {
       const std::string_view option = text_.substr(begin, position_ - begin);
       const std::size_t equals = option.find('=');
       if (equals == std::string_view::npos)
-        return fail(begin, fmt::format("option '{}' needs a value: name=value", option));
+        return fail(begin, fmt::format("option {} needs a value: name=value", in_quotes(option)));
       const Status set = set_option(value.options, option.substr(0, equals), option.substr(equals + 1));
       if (!set) return fail(begin, set.error().reason);
     }
@@ -297,6 +318,9 @@ class Parser {
   std::string_view text_;
   std::size_t position_ = 0;
   std::size_t options_begin_ = 0;
+  std::int64_t table_entries_ = 0;  // of layouts_
+  std::map<std::string, Layout> layouts_;
+  std::map<std::string, Mesh> meshes_;
   Error error_;
 };
 
@@ -342,10 +366,7 @@ std::string explain_error(std::string_view text, const Error& error) {
   constexpr std::size_t context = 60;  // bytes of the line shown on each side of the fault
   const std::size_t at = std::min(error.position, text.size());
   const std::size_t begin = at > context ? at - context : 0;
-  std::string shown(text.substr(begin, at - begin + context));
-  for (char& c : shown) {
-    if (c < ' ' || c > '~') c = '?';
-  }
+  const std::string shown = printable(text.substr(begin, at - begin + context), text.size());
   return fmt::format("{} (at column {})\n  {}\n  {}^", error.reason, at + 1, shown, std::string(at - begin, ' '));
 }
 

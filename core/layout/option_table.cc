@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "core/layout/limits.h"
+#include "core/layout/printable.h"
 
 namespace reshardcheck {
 namespace {
@@ -127,11 +128,11 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
   for (const Row& row : table) {
     if (row.name == name) {
       if (row.read(value, options)) return Ok{};
-      return Error{fmt::format("option {}: '{}' is not {}", name, value, row.form)};
+      return Error{fmt::format("option {}: {} is not {}", name, in_quotes(value), row.form)};
     }
     known += " " + std::string(row.name);
   }
-  return Error{fmt::format("unknown option '{}'; known:{}", name, known)};
+  return Error{fmt::format("unknown option {}; known:{}", in_quotes(name), known)};
 }
 
 }  // namespace reshardcheck

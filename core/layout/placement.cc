@@ -11,10 +11,50 @@ namespace {
 
 std::int64_t ceil_divide(std::int64_t n, std::int64_t k) { return n / k + (n % k != 0 ? 1 : 0); }
 
-/// The part of a piece at local positions [begin, end) of the local array, padding included.
-DimPiece part(const DimPiece& piece, std::int64_t begin, std::int64_t end) {
-  return {piece.owned.slice(begin, end), end - begin};
-}
+/// Cuts a piece from its local front to its end, so that splitting costs one walk over its intervals.
+class Cutter {
+ public:
+  explicit Cutter(const DimPiece& piece) : intervals_(piece.owned.intervals()), extent_left_(piece.local_extent) {}
+
+  [[nodiscard]] std::int64_t extent_left() const { return extent_left_; }
+
+  /// The next `extent` local positions; those behind the last element are padding.
+  DimPiece take(std::int64_t extent) {
+    DimPiece part{{}, extent};
+    extent_left_ -= extent;
+    while (extent > 0 && next_ < intervals_.size()) extent -= take_from_interval(extent, part.owned);
+    return part;
+  }
+
+  /// The next elements whose global index is below `end`, as a piece without padding. Lists are ascending.
+  DimPiece take_below(std::int64_t end) {
+    DimPiece part;
+    while (next_ < intervals_.size() && front() < end) {
+      part.local_extent += take_from_interval(end - front(), part.owned);
+    }
+    extent_left_ -= part.local_extent;
+    return part;
+  }
+
+ private:
+  [[nodiscard]] std::int64_t front() const { return intervals_[next_].begin + used_; }
+
+  std::int64_t take_from_interval(std::int64_t most, IntervalList& owned) {
+    const std::int64_t taken = std::min(most, intervals_[next_].end - front());
+    owned.append({front(), front() + taken});
+    used_ += taken;
+    if (used_ == intervals_[next_].size()) {
+      next_ += 1;
+      used_ = 0;
+    }
+    return taken;
+  }
+
+  std::span<const Interval> intervals_;
+  std::int64_t extent_left_;
+  std::size_t next_ = 0;   // the interval at the front
+  std::int64_t used_ = 0;  // elements of it that are taken
+};
 
 /// Adds `tail` behind `head`. Padding stays at the tail because every rule keeps local order.
 void concatenate(DimPiece& head, const DimPiece& tail) {
@@ -23,27 +63,19 @@ void concatenate(DimPiece& head, const DimPiece& tail) {
 }
 
 std::vector<DimPiece> chunk(const DimPiece& piece, std::int64_t parts) {
-  const std::int64_t extent = piece.local_extent;
-  const std::int64_t size = ceil_divide(extent, parts);
+  const std::int64_t size = ceil_divide(piece.local_extent, parts);
+  Cutter cutter(piece);
   std::vector<DimPiece> result;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    // i * size stays below extent + size * parts; saturate through min on the division instead of multiplying first.
-    const std::int64_t begin = size == 0 || i > extent / size ? extent : std::min(i * size, extent);
-    result.push_back(part(piece, begin, begin + std::min(size, extent - begin)));
-  }
+  for (std::int64_t i = 0; i < parts; ++i) result.push_back(cutter.take(std::min(size, cutter.extent_left())));
   return result;
 }
 
 std::vector<DimPiece> balanced(const DimPiece& piece, std::int64_t parts) {
   const std::int64_t small = piece.local_extent / parts;
   const std::int64_t larger = piece.local_extent % parts;
+  Cutter cutter(piece);
   std::vector<DimPiece> result;
-  std::int64_t begin = 0;
-  for (std::int64_t i = 0; i < parts; ++i) {
-    const std::int64_t size = small + (i < larger ? 1 : 0);
-    result.push_back(part(piece, begin, begin + size));
-    begin += size;
-  }
+  for (std::int64_t i = 0; i < parts; ++i) result.push_back(cutter.take(small + (i < larger ? 1 : 0)));
   return result;
 }
 
@@ -76,32 +108,29 @@ Result<std::vector<DimPiece>> cuts(const DimPiece& piece, std::span<const std::i
   if (sum != piece.local_extent) {
     return Error{fmt::format("cuts sum to {}, the dim has {}", sum, piece.local_extent)};
   }
+  Cutter cutter(piece);
   std::vector<DimPiece> result;
-  std::int64_t begin = 0;
-  for (const std::int64_t size : sizes) {
-    result.push_back(part(piece, begin, begin + size));
-    begin += size;
-  }
+  for (const std::int64_t size : sizes) result.push_back(cutter.take(size));
   return result;
+}
+
+/// Deals one block of a piece over the coordinates, behind what they hold already.
+void deal(const DimPiece& block, std::vector<DimPiece>& coordinates) {
+  const std::vector<DimPiece> pieces = chunk(block, std::ssize(coordinates));
+  for (std::size_t i = 0; i < coordinates.size(); ++i) concatenate(coordinates[i], pieces[i]);
 }
 
 /// Each segment is a global range of the dim; what the piece owns of it is chunked by itself. Padding that an
 /// earlier axis left behaves as one more segment, so that the local arrays still cover it.
 std::vector<DimPiece> segments(const DimPiece& piece, std::span<const std::int64_t> sizes, std::int64_t parts) {
   std::vector<DimPiece> result(static_cast<std::size_t>(parts));
-  const auto deal = [&](const DimPiece& segment) {
-    const std::vector<DimPiece> pieces = chunk(segment, parts);
-    for (std::size_t i = 0; i < result.size(); ++i) concatenate(result[i], pieces[i]);
-  };
-  std::int64_t begin = 0;
+  Cutter cutter(piece);
+  std::int64_t end = 0;
   for (const std::int64_t size : sizes) {
-    IntervalList owned = piece.owned.within({begin, begin + size});
-    const std::int64_t extent = owned.size();
-    deal({std::move(owned), extent});
-    begin += size;
+    end += size;
+    deal(cutter.take_below(end), result);
   }
-  const std::int64_t padding = piece.local_extent - piece.owned.size();
-  if (padding > 0) deal({IntervalList{}, padding});
+  deal(cutter.take(cutter.extent_left()), result);
   return result;
 }
 
@@ -109,12 +138,16 @@ std::vector<DimPiece> segments(const DimPiece& piece, std::span<const std::int64
 std::vector<DimPiece> strided(const DimPiece& piece, std::int64_t factor, std::int64_t parts) {
   std::vector<DimPiece> result(static_cast<std::size_t>(parts));
   const std::int64_t size = ceil_divide(piece.local_extent, factor);
-  for (std::int64_t begin = 0; begin < piece.local_extent; begin += size) {
-    const DimPiece block = part(piece, begin, std::min(begin + size, piece.local_extent));
-    const std::vector<DimPiece> pieces = chunk(block, parts);
-    for (std::size_t i = 0; i < result.size(); ++i) concatenate(result[i], pieces[i]);
-  }
+  Cutter cutter(piece);
+  while (cutter.extent_left() > 0) deal(cutter.take(std::min(size, cutter.extent_left())), result);
   return result;
+}
+
+/// How many blocks a rule deals out one by one.
+std::int64_t blocks(const DimPiece& piece, const Placement& placement) {
+  if (placement.rule == SplitRule::segments) return std::ssize(placement.sizes) + 1;
+  if (placement.rule == SplitRule::strided) return std::min(placement.parameter, piece.local_extent);
+  return 1;
 }
 
 }  // namespace
@@ -142,6 +175,10 @@ std::string Placement::text() const {
       break;
   }
   return fmt::format("S({},{})", dim, name(rule));
+}
+
+std::int64_t split_intervals(const DimPiece& piece, const Placement& placement, std::int64_t parts) {
+  return std::ssize(piece.owned.intervals()) + blocks(piece, placement) * parts;
 }
 
 Result<std::vector<DimPiece>> split(const DimPiece& piece, const Placement& placement, std::int64_t parts) {

@@ -61,9 +61,14 @@ struct DimPiece {
   friend bool operator==(const DimPiece&, const DimPiece&) = default;
 };
 
+/// At least as many intervals as split() makes of a piece, and what it costs. Inputs are within limits.h, so that
+/// this fits 64 bits.
+std::int64_t split_intervals(const DimPiece& piece, const Placement& placement, std::int64_t parts);
+
 /// Splits a piece over the `parts` coordinates of one axis: the local array (padding included) is what the axis
-/// re-splits. Source of each formula: the table of rules in README.md, and for chunk and strided PyTorch's
-/// `distribute_tensor`, for even and padded XLA. Error when the rule cannot split this piece.
+/// re-splits. The piece's intervals ascend, and so do those of the parts. Source of each formula: the table of rules
+/// in README.md, and for chunk and strided PyTorch's `distribute_tensor`, for even and padded XLA. Error when the
+/// rule cannot split this piece.
 Result<std::vector<DimPiece>> split(const DimPiece& piece, const Placement& placement, std::int64_t parts);
 
 }  // namespace reshardcheck

@@ -11,6 +11,15 @@
 #include <utility>
 #include <variant>
 
+/// Aborts with the expression and its place when a program's own invariant does not hold.
+#define RESHARDCHECK_CHECK(condition)                                                                    \
+  do {                                                                                                   \
+    if (!(condition)) {                                                                                  \
+      std::fprintf(stderr, "reshardcheck: bug: %s is false at %s:%d\n", #condition, __FILE__, __LINE__); \
+      std::abort();                                                                                      \
+    }                                                                                                    \
+  } while (false)
+
 namespace reshardcheck {
 
 /// Why something could not be done. `position` is a byte offset into the text that was read (or, for
@@ -40,17 +49,30 @@ class [[nodiscard]] Result {
   [[nodiscard]] bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  /// The value; aborts when there is none (check ok() first).
-  [[nodiscard]] const T& value() const& { return std::get<0>(state_); }
-  [[nodiscard]] T& value() & { return std::get<0>(state_); }
-  [[nodiscard]] T&& value() && { return std::get<0>(std::move(state_)); }
+  /// The value; aborts when there is none (check ok() first). Of a temporary it is moved out, so that a loop over
+  /// *f() does not outlive what it loops over.
+  [[nodiscard]] const T& value() const& {
+    RESHARDCHECK_CHECK(ok());
+    return *std::get_if<0>(&state_);
+  }
+  [[nodiscard]] T& value() & {
+    RESHARDCHECK_CHECK(ok());
+    return *std::get_if<0>(&state_);
+  }
+  [[nodiscard]] T value() && {
+    RESHARDCHECK_CHECK(ok());
+    return std::move(*std::get_if<0>(&state_));
+  }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
-  T&& operator*() && { return std::move(*this).value(); }
+  T operator*() && { return std::move(*this).value(); }
   const T* operator->() const { return &value(); }
   T* operator->() { return &value(); }
 
-  [[nodiscard]] const Error& error() const { return std::get<1>(state_); }
+  [[nodiscard]] const Error& error() const {
+    RESHARDCHECK_CHECK(!ok());
+    return *std::get_if<1>(&state_);
+  }
 
  private:
   std::variant<T, Error> state_;
@@ -59,12 +81,3 @@ class [[nodiscard]] Result {
 using Status = Result<Ok>;
 
 }  // namespace reshardcheck
-
-/// Aborts with the expression and its place when a program's own invariant does not hold.
-#define RESHARDCHECK_CHECK(condition)                                                                    \
-  do {                                                                                                   \
-    if (!(condition)) {                                                                                  \
-      std::fprintf(stderr, "reshardcheck: bug: %s is false at %s:%d\n", #condition, __FILE__, __LINE__); \
-      std::abort();                                                                                      \
-    }                                                                                                    \
-  } while (false)

@@ -76,15 +76,18 @@ std::string coordinate_text(const Mesh& mesh, std::size_t mesh_index) {
 std::string side_table(std::string_view side, const Layout& layout, std::int64_t most_rows) {
   using enum Table::Align;
   const auto ranks = static_cast<std::int64_t>(layout.mesh().size());
+  const bool replicated = layout.replica_count() > 1;
+  std::vector<Table::Column> columns{{"  rank", right, 6}, {"coordinate"}, {"local shape"}, {"owns"}};
+  if (replicated) columns.push_back({"held by"});
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < static_cast<std::size_t>(std::min(ranks, most_rows)); ++i) {
     const Shape local = layout.local_shape(i);
     rows.push_back({std::to_string(layout.mesh().ranks()[i]), coordinate_text(layout.mesh(), i),
                     local.empty() ? "()" : fmt::format("{}", fmt::join(local, "x")), owned_text(layout, i),
-                    layout.replica_count() == 1 ? "" : shard_label(layout, layout.shard_of(i))});
+                    replicated ? shard_label(layout, layout.shard_of(i)) : ""});
   }
   std::string result = fmt::format("\n  {}  {}\n", side, layout.text());
-  result += Table::whole({{"  rank", right, 6}, {"coordinate"}, {"local shape"}, {"owns"}, {"held by"}}, rows);
+  result += Table::whole(std::move(columns), rows);
   if (ranks > most_rows) result += fmt::format("    and {} more ranks\n", ranks - most_rows);
   return result;
 }
@@ -108,14 +111,12 @@ std::string moves(const TensorCase& tensor, const Options& options, std::int64_t
 }
 
 std::string explain_text(const Case& value, std::int64_t most_rows) {
-  std::string result = to_text(value) + "\n";
-  result += fmt::format("{}, {} ranks, {} elements\n", count_of(std::ssize(value.tensors), "tensor"),
-                        value.world_ranks(), value.total_elements());
-  for (std::size_t i = 0; i < value.tensors.size(); ++i) {
-    const TensorCase& tensor = value.tensors[i];
-    result += fmt::format("\n{}{}\n\n", tensor.name.empty() && value.tensors.size() > 1 ? fmt::format("{}: ", i) : "",
-                          to_text(tensor));
-    result += text_picture(tensor);
+  const std::string text = to_text(value);
+  std::string result = fmt::format("{}\n{}, {} ranks, {}\n", text, count_of(std::ssize(value.tensors), "tensor"),
+                                   value.world_ranks(), count_of(value.total_elements(), "element"));
+  for (const TensorCase& tensor : value.tensors) {
+    if (to_text(tensor) != text) result += fmt::format("\n{}\n", to_text(tensor));
+    result += "\n" + text_picture(tensor);
     result += side_table("source", tensor.source, most_rows) + side_table("target", tensor.target, most_rows);
     result += moves(tensor, value.options, most_rows);
   }
@@ -124,7 +125,7 @@ std::string explain_text(const Case& value, std::int64_t most_rows) {
 
 ExitCode explain(Console& console, const ExplainCommand& command) {
   const Result<std::vector<InputCase>> cases = read_input(command.arguments);
-  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, notation_hint);
+  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   if (!command.svg.empty() && cases->size() != 1) {
     return fail(console, ExitCode::usage, fmt::format("--svg draws one case, not {}", cases->size()));
   }

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/output.h"
 #include "core/layout/json.h"
 #include "core/layout/limits.h"
 #include "core/layout/notation.h"
@@ -140,6 +141,15 @@ Status append_argument(const std::string& argument, Cases& cases) {
 }
 
 }  // namespace
+
+std::string input_hint(std::span<const std::string> arguments) {
+  std::string joined;
+  for (const std::string& argument : arguments) joined += (joined.empty() ? "" : " ") + argument;
+  if (arguments.size() > 1 && parse_case(joined).ok()) {
+    return fmt::format("a case is one argument, in quotes: {}", shell_quoted(joined));
+  }
+  return "'reshardcheck run --help' shows the notation with examples";
+}
 
 Result<std::vector<InputCase>> read_input(std::span<const std::string> arguments) {
   Cases cases;

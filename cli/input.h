@@ -28,8 +28,8 @@ struct InputCase {
 /// is wrong, the line and a caret under the place.
 Result<std::vector<InputCase>> read_input(std::span<const std::string> arguments);
 
-/// The hint that goes with wrong input.
-inline constexpr std::string_view notation_hint = "'reshardcheck run --help' shows the notation with examples";
+/// The hint that goes with wrong input: what to type instead, where that can be told.
+std::string input_hint(std::span<const std::string> arguments);
 
 /// The notation in a few lines, for --help of the commands that take a case.
 inline constexpr std::string_view notation_help =

@@ -3,6 +3,7 @@
 // Mistakes on the command line are answered with what was wrong and what to type instead, never with a page of help.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstring>
@@ -78,13 +79,14 @@ ExitCode explain_parse_error(Console& console, const CLI::App& app, const CLI::P
   for (const std::string& extra : app.remaining(true)) {
     if (first.empty() || (!first.starts_with('-') && extra.starts_with('-'))) first = extra;
   }
-  if (!first.starts_with('-')) {
+  if (!first.starts_with('-') || first == "->") {
     return fail(console, ExitCode::usage,
                 fmt::format("'{}' was not expected (a case is one argument, in quotes)", first), hint);
   }
   const std::string flag = first.substr(0, first.find('='));
   return fail(console, ExitCode::usage,
-              fmt::format("{} has no option '{}'{}", program, flag, did_you_mean(flag, flag_names(command))), hint);
+              fmt::format("{} has no option '{}'{}", command.get_name(), flag, did_you_mean(flag, flag_names(command))),
+              hint);
 }
 
 /// A first word that is no subcommand, before CLI11 reports it less helpfully.
@@ -95,7 +97,13 @@ std::optional<ExitCode> refuse_first_word(Console& console, CLI::App& app, std::
                 "'reshardcheck --help' explains them");
   }
   const std::string_view word = arguments[0];
-  if (word.starts_with('-')) return std::nullopt;
+  if (word.starts_with('-')) {
+    const std::vector<std::string> flags = flag_names(app);
+    if (std::find(flags.begin(), flags.end(), word) != flags.end()) return std::nullopt;
+    return fail(console, ExitCode::usage,
+                fmt::format("no option '{}' before a subcommand{}", shortened(word, 60), did_you_mean(word, flags)),
+                "subcommands: " + joined(known));
+  }
   for (const std::string& name : known) {
     if (word == name) return std::nullopt;
   }

@@ -149,7 +149,7 @@ ExitCode prove_cases(Console& console, const ProveCommand& command) {
   const Result<std::vector<PlannerKind>> asked = planners(command.planner);
   if (!asked) return fail(console, ExitCode::usage, asked.error().reason);
   const Result<std::vector<InputCase>> cases = read_input(command.arguments);
-  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, notation_hint);
+  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   Report report(console, command);
   for (const InputCase& input : *cases) {
     Prover prover(Topology::of(input.value.options));

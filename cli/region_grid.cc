@@ -41,16 +41,18 @@ std::vector<std::size_t> shard_strides(const Layout& layout) {
 
 }  // namespace
 
-std::string View::text(std::size_t dims) const {
+std::string View::text(const TensorCase& tensor) const {
+  const int dims = static_cast<int>(tensor.source.dims());
   if (dims == 0) return "one element";
-  std::string result = row_dim < 0 ? fmt::format("columns are dim {}", column_dim)
-                                   : fmt::format("rows are dim {}, columns dim {}", row_dim, column_dim);
-  std::string fixed;
-  for (int dim = 0; dim < static_cast<int>(dims); ++dim) {
-    if (dim == row_dim || dim == column_dim) continue;
-    fixed += fmt::format("{}dim {}", fixed.empty() ? "" : ", ", dim);
+  const std::string result = row_dim < 0 ? fmt::format("columns are dim {}", column_dim)
+                                         : fmt::format("rows are dim {}, columns dim {}", row_dim, column_dim);
+  std::string fixed;  // dims that are cut but not drawn
+  for (int dim = 0; dim < dims; ++dim) {
+    const bool cut = boundaries(tensor.source, dim).size() > 2 || boundaries(tensor.target, dim).size() > 2;
+    if (dim != row_dim && dim != column_dim && cut) fixed += fmt::format("{}dim {}", fixed.empty() ? "" : ", ", dim);
   }
-  return fixed.empty() ? result : fmt::format("{} ({} at index 0)", result, fixed);
+  if (fixed.empty()) return result;
+  return fmt::format("{} ({} at index 0: the other shards are not in the picture)", result, fixed);
 }
 
 View choose_view(const TensorCase& tensor) {

@@ -19,8 +19,8 @@ struct View {
   int row_dim = -1;
   int column_dim = -1;
 
-  /// "rows are dim 0, columns dim 1 (dim 2 at index 0)".
-  [[nodiscard]] std::string text(std::size_t dims) const;
+  /// "rows are dim 0, columns dim 1 (dim 2 at index 0: the other shards are not in the picture)".
+  [[nodiscard]] std::string text(const TensorCase& tensor) const;
 };
 
 View choose_view(const TensorCase& tensor);

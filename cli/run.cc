@@ -163,7 +163,7 @@ ExitCode run(Console& console, const RunCommand& command) {
     return fail(console, ExitCode::usage, subject.error().reason, "'reshardcheck subjects' lists what can be judged");
   }
   const Result<std::vector<InputCase>> cases = read_input(command.arguments);
-  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, notation_hint);
+  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const Status sizes = check_sizes(*cases, options->max_bytes);
   if (!sizes) return fail(console, ExitCode::usage, sizes.error().reason, "--max-bytes SIZE allows more, such as 16G");
 

@@ -130,7 +130,7 @@ ExitCode shrink_all(Console& console, const ShrinkCommand& command) {
     return fail(console, ExitCode::usage, subject.error().reason, "'reshardcheck subjects' lists what can be judged");
   }
   const Result<std::vector<InputCase>> cases = read_input(command.arguments);
-  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, notation_hint);
+  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const InterruptGuard guard;
   Session session(console, command, *options, **subject);
   ExitCode code = ExitCode::clean;

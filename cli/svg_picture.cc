@@ -97,7 +97,7 @@ class TensorPicture {
              text_element({margin_pixels, top + 48,
                            empty ? "no elements" : "too many pieces to draw; explain --json says all", "note"});
     }
-    result += text_element({margin_pixels, top + 42, view_.text(tensor_.source.dims()), "note"});
+    result += text_element({margin_pixels, top + 42, view_.text(tensor_), "note"});
     const double y = top + title_pixels;
     const double target_x = grid_pixels + 3 * margin_pixels;
     result += draw_pieces(margin_pixels, y) + draw_shards(tensor_.source, margin_pixels, y);

@@ -96,7 +96,7 @@ std::string text_picture(const TensorCase& tensor) {
   const std::optional<Lines> source = draw(tensor.source, view);
   const std::optional<Lines> target = draw(tensor.target, view);
   if (!source || !target) return "    too many pieces to draw; the tables and --json say all\n";
-  const std::string what = fmt::format("    ranks by region; {}\n\n", view.text(tensor.source.dims()));
+  const std::string what = fmt::format("    ranks by region; {}\n\n", view.text(tensor));
   if (source->front().size() + target->front().size() + 12 <= page_columns) {
     return what + joined_side_by_side(*source, *target);
   }

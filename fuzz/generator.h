@@ -10,6 +10,7 @@
 #include <rapidcheck/Gen.h>
 
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -20,7 +21,7 @@
 namespace reshardcheck {
 
 struct GeneratorOptions {
-  std::int64_t min_world_ranks = 2;   // both sides together, unless they overlap
+  std::int64_t min_world_ranks = 1;   // both sides together
   std::int64_t max_world_ranks = 18;
   int min_dims = 0;
   int max_dims = 3;
@@ -35,9 +36,10 @@ struct GeneratorOptions {
   int replicate = 25;         // an axis replicates
   int same_dim = 30;          // an axis shards the dim of the axis before it
   int other_rule = 35;        // a sharding axis uses a rule other than chunk
-  int mirror = 5;             // the target layout is the source layout on other ranks
+  int mirror = 8;             // the target layout is the source layout, on other ranks or the same
   int square = 15;            // all extents are equal
-  int rank_order = 25;        // a rank list is permuted
+  int rank_order = 25;        // a side's rank list is permuted
+  int structured_order = 30;  // a permuted rank list is that of exchanged mesh axes or reversed, not any
   int rank_gaps = 15;         // ranks are left out between and before the meshes
   int overlap = 20;           // source and target share ranks
   int target_first = 25;      // the target has the lower ranks
@@ -51,6 +53,7 @@ struct GeneratorOptions {
   int gaps = 15;              // gap=
   int batches = 20;           // batch=, of mixes
   int fills = 20;             // fill= other than digits
+  int seeds = 50;             // seed=, which also chooses the order of delivery
 
   /// The bound of the enumerator: one u8 tensor, rules R and chunk, one or two axes a side, source ranks from 0 and
   /// target ranks right after, extents from 1 to max_extent, and 0 to max_dims dims.
@@ -68,6 +71,9 @@ Case generate_case(Choices& choices, const GeneratorOptions& options);
 
 /// The same as a RapidCheck generator, for gen(Random(seed), size): `size` (0 to 100) scales ranks and extents.
 rc::Gen<Case> case_generator(const GeneratorOptions& options = {});
+
+/// How RapidCheck prints a case: its line of text.
+void showValue(const Case& value, std::ostream& out);
 
 /// A line of text that is nearly a case: a valid one, broken by a few mutations of bytes, tokens and numbers. Most
 /// must be refused; those that still parse must round-trip.

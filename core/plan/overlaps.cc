@@ -117,6 +117,13 @@ class Odometer {
     }
   }
 
+  /// How many overlaps there are: every choice of one meeting per dim belongs to one pair of shards.
+  [[nodiscard]] std::size_t count() const {
+    std::size_t result = 1;
+    for (std::size_t dim = 0; dim < target_.dims(); ++dim) result *= dims_[dim].meetings.size();
+    return result;
+  }
+
   void visit(std::size_t target_shard, std::vector<ShardOverlap>& out) {
     for (std::size_t dim = 0; dim < target_.dims(); ++dim) {
       choices_[dim] = dims_[dim].of(target_.shard_piece_index(target_shard, dim));
@@ -162,8 +169,8 @@ class Odometer {
 std::vector<ShardOverlap> overlaps(const Layout& source, const Layout& target, std::vector<Run>& runs) {
   RESHARDCHECK_CHECK(source.shape() == target.shape());
   std::vector<ShardOverlap> result;
-  result.reserve(source.shards() + target.shards());
   Odometer odometer(source, target, runs);
+  result.reserve(odometer.count());
   for (std::size_t shard = 0; shard < target.shards(); ++shard) odometer.visit(shard, result);
   return result;
 }

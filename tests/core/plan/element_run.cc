@@ -105,12 +105,12 @@ class ElementRun {
     Buffer& to = to_stage ? stage_ : targets_[transfer.to];
     const Box& box = plan_.box_of(transfer);
     Shape counts;
-    std::vector<std::vector<Index>> rows(plan_.dims);  // per dim: (from offset, to offset) of each element
+    std::vector<std::vector<Index>> rows(plan_.dims);  // per dim: (from, to, global index) of each element
     for (std::size_t dim = 0; dim < plan_.dims; ++dim) {
       for (const Run& run : plan_.runs_of(box, dim)) {
         for (std::int64_t i = 0; i < run.length; ++i) {
           const std::int64_t at = kind == TransferKind::relay ? run.to_offset : run.from_offset;
-          rows[dim].push_back({at + i, run.to_offset + i});
+          rows[dim].push_back({at + i, run.to_offset + i, run.begin + i});
         }
       }
       counts.push_back(std::ssize(rows[dim]));
@@ -119,14 +119,16 @@ class ElementRun {
     for_each_index(counts, [&](const Index& index) {
       Index from_index;
       Index to_index;
+      Index global;
       for (std::size_t dim = 0; dim < plan_.dims; ++dim) {
-        const Index& pair = rows[dim][static_cast<std::size_t>(index[dim])];
-        from_index.push_back(pair[0]);
-        to_index.push_back(pair[1]);
+        const Index& row = rows[dim][static_cast<std::size_t>(index[dim])];
+        from_index.push_back(row[0]);
+        to_index.push_back(row[1]);
+        global.push_back(row[2]);
       }
       const Cell* sender = find(from, from_index);
       Cell* receiver = find(to, to_index);
-      held = held && sender != nullptr && receiver != nullptr && sender->value != nothing;
+      held = held && sender != nullptr && receiver != nullptr && sender->value == flat(source_.shape(), global);
       if (held) pending.push_back({receiver, sender->value});
     });
     return held;

@@ -8,7 +8,7 @@
 namespace reshardcheck {
 
 /// True when the plan, run step by step with reads before writes, gives every target rank exactly its shard, writes
-/// each element (of the stage, too) once, touches no padding, and reads only what is there. Assumes that boxes make
+/// each element (of the stage, too) once, touches no padding, and reads what its boxes say. Assumes that boxes make
 /// sense in themselves and that every message has both its ends in one step.
 bool runs_right(const Plan& plan, const Layout& source, const Layout& target);
 

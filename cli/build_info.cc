@@ -1,3 +1,4 @@
+// Told by the compiler's own macros; nothing here is configured.
 #include "cli/build_info.h"
 
 #include <fmt/format.h>

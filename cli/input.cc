@@ -1,10 +1,12 @@
+// Text and JSON are parsed by core/layout; this file finds the cases in arguments and says where each stood.
 #include "cli/input.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <iterator>
@@ -102,21 +104,30 @@ Result<std::string> read_stream(std::istream& stream, const std::string& name) {
   return text;
 }
 
-Status append_directory(const std::string& name, Cases& cases) {
-  Result<std::vector<FileCase>> found = read_cases(name);
-  if (!found) return found.error();
-  for (FileCase& each : *found) cases.push_back({std::move(each.value), fmt::format("{}:{}", name, each.line)});
-  return Ok{};
-}
-
-Status append_file(const std::string& name, bool directory, Cases& cases) {
-  if (directory) return append_directory(name, cases);
+Status append_file(const std::string& name, Cases& cases) {
   errno = 0;
   std::ifstream file(name, std::ios::binary);
   if (!file) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};
   const Result<std::string> text = read_stream(file, name);
   if (!text) return text.error();
   return name.ends_with(".json") ? append_json(*text, name, cases) : append_lines(*text, name, cases);
+}
+
+/// All .case files of a directory and its folders, in the order of their names.
+Status append_directory(const std::string& name, Cases& cases) {
+  std::error_code problem;
+  std::vector<std::string> files;
+  for (std::filesystem::recursive_directory_iterator each(name, problem), end; !problem && each != end;
+       each.increment(problem)) {
+    if (each->path().extension() == ".case") files.push_back(each->path().string());
+  }
+  if (problem) return Error{fmt::format("{}: cannot be read: {}", name, problem.message())};
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    const Status read = append_file(file, cases);
+    if (!read) return read;
+  }
+  return Ok{};
 }
 
 /// True for what was meant as the name of a file: no case text is without a bracket.
@@ -131,8 +142,9 @@ Status append_argument(const std::string& argument, Cases& cases) {
     if (!text) return text.error();
     return append_lines(*text, "standard input", cases);
   }
-  struct stat status {};
-  if (stat(argument.c_str(), &status) == 0) return append_file(argument, S_ISDIR(status.st_mode), cases);
+  std::error_code ignored;  // a case is too long or too strange for a file name, which is no error here
+  if (std::filesystem::is_directory(argument, ignored)) return append_directory(argument, cases);
+  if (std::filesystem::exists(argument, ignored)) return append_file(argument, cases);
   if (looks_like_a_file(argument)) return Error{fmt::format("{}: no such file", argument)};
   Result<Case> value = case_of_line(trimmed(argument));
   if (!value) return value.error();

@@ -1,3 +1,4 @@
+// The handler resets itself, so that a second signal kills at once.
 #include "cli/interrupt.h"
 
 #include <csignal>

@@ -1,3 +1,4 @@
+// Written by hand: the format is five elements, and case text needs nothing but escaping.
 #include "cli/junit.h"
 
 #include <fmt/format.h>

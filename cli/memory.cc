@@ -1,3 +1,4 @@
+// /proc, the cgroup and the process limits, each where there is one.
 #include "cli/memory.h"
 
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+// Values are read here rather than by CLI11, which takes 010 for octal and lets numbers that are too large pass.
 #include "cli/options.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Plain stdio underneath: every print is flushed, and the first failed one closes the stream for good.
 #include "cli/output.h"
 
 #include <fmt/format.h>

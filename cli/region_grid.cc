@@ -1,3 +1,4 @@
+// Regions come from sorting the intervals of a dim's pieces: they tile the dim, whatever rule made them.
 #include "cli/region_grid.h"
 
 #include <fmt/format.h>

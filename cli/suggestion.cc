@@ -1,3 +1,4 @@
+// Levenshtein distance with a bound that grows with the word; a typed beginning of a word counts too.
 #include "cli/suggestion.h"
 
 #include <algorithm>

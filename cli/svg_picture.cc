@@ -1,3 +1,4 @@
+// Rectangles, labels and one arrow a tensor. Sizes are bounded: regions by count, tensors by number, text by length.
 #include "cli/svg_picture.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// ASCII only, so that it survives every terminal, log and mail. A picture wider than a page is not drawn.
 #include "cli/text_picture.h"
 
 #include <fmt/format.h>

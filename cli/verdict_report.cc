@@ -1,3 +1,4 @@
+// All numbers come from the verdict; this file only chooses words for them.
 #include "cli/verdict_report.h"
 
 #include <fmt/format.h>

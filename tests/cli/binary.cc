@@ -1,3 +1,4 @@
+// posix_spawn, two pipes, a deadline.
 #include "tests/cli/binary.h"
 
 #include <fcntl.h>

@@ -39,7 +39,7 @@ TEST(Explain, GivesTheRightOwnersOfLayoutsFromBugReports) { expect_owners_of("la
 TEST(Explain, JsonHasTheDocumentedShape) {
   const Ran ran = run_binary({"explain", "gate = bf16[3] 2@0 S(0,padded) -> 4@2 S(0)", "--json"});
   ASSERT_EQ(ran.exit_code, 0) << ran.err;
-  EXPECT_EQ(json::parse(ran.out), json::parse(R"({
+  EXPECT_EQ(json::parse(ran.out), json::parse(R"json({
     "case": "gate = bf16[3] 2@0 S(0,padded) -> 4@2 S(0)",
     "tensors": [{"name": "gate", "dtype": "bf16", "shape": [3], "path": "reshard",
       "source": {"ranks": [{"rank": 0, "local_shape": [2], "intervals": [[[0, 2]]]},
@@ -47,8 +47,7 @@ TEST(Explain, JsonHasTheDocumentedShape) {
       "target": {"ranks": [{"rank": 2, "local_shape": [1], "intervals": [[[0, 1]]]},
                            {"rank": 3, "local_shape": [1], "intervals": [[[1, 2]]]},
                            {"rank": 4, "local_shape": [1], "intervals": [[[2, 3]]]},
-                           {"rank": 5, "local_shape": [0], "intervals": [[]]}]}}]
-})"));
+                           {"rank": 5, "local_shape": [0], "intervals": [[]]}]}}]})json"));
 }
 
 TEST(Explain, GivesTheCaseBackInCanonicalForm) {

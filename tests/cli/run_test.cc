@@ -66,15 +66,14 @@ TEST(Run, ReadsTextFilesJsonFilesDirectoriesAndStandardInput) {
   const std::string printed = folder.file("printed.jsonl", as_json.out);
   EXPECT_EQ(lines_of(run_binary({"run", printed, "--json"}).out).size(), 2U);
   const std::string value =
-      R"({"tensors":[{"dtype":"u8","shape":[4],"source":{"mesh":[2],"ranks":[0,1],"placements":["S(0)"]
-},)"
-      R"("target":{"mesh":[1],"ranks":[2],"placements":["R"]}}]})";
-EXPECT_EQ(run_binary({"run", value}).exit_code, 0);
-EXPECT_EQ(run_binary({"run", folder.file("one.json", value)}).exit_code, 0);
-EXPECT_EQ(lines_of(run_binary({"run", folder.file("two.json", "[" + value + "," + value + "]"), "--json"}).out).size(),
-          2U);
-EXPECT_EQ(lines_of(run_binary({"run", folder.path(), "--json"}).out).size(), 2U);
-EXPECT_EQ(lines_of(run_binary({"run", "-", "--json"}, good + "\n" + good + "\n").out).size(), 2U);
+      R"json({"tensors":[{"dtype":"u8","shape":[4],"source":{"mesh":[2],"ranks":[0,1],"placements":["S(0)"]},
+                          "target":{"mesh":[1],"ranks":[2],"placements":["R"]}}]})json";
+  EXPECT_EQ(run_binary({"run", value}).exit_code, 0);
+  EXPECT_EQ(run_binary({"run", folder.file("one.json", value)}).exit_code, 0);
+  EXPECT_EQ(
+      lines_of(run_binary({"run", folder.file("two.json", "[" + value + "," + value + "]"), "--json"}).out).size(), 2U);
+  EXPECT_EQ(lines_of(run_binary({"run", folder.path(), "--json"}).out).size(), 2U);
+  EXPECT_EQ(lines_of(run_binary({"run", "-", "--json"}, good + "\n" + good + "\n").out).size(), 2U);
 }
 
 TEST(Run, QuietPrintsFailingCasesOnly) {

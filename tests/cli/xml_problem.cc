@@ -1,3 +1,4 @@
+// A well-formedness check of the XML that the binary writes: a stack of open tags.
 #include <algorithm>
 #include <cctype>
 #include <string_view>

@@ -76,10 +76,12 @@ std::vector<SubjectInfo> subject_catalogue() {
 }
 
 Result<std::unique_ptr<Subject>> make_subject(std::string_view name) {
-  for (const ReferenceRow& row : references) {
-    if (row.name == name) return std::unique_ptr<Subject>(std::make_unique<ReferenceSubject>(std::string(name), row.planner));
-  }
   const std::string_view base = name.substr(0, name.find('?'));
+  for (const ReferenceRow& row : references) {
+    if (row.name != base) continue;
+    if (base != name) return Error{fmt::format("{} has no options", base)};
+    return std::unique_ptr<Subject>(std::make_unique<ReferenceSubject>(std::string(name), row.planner));
+  }
   for (const Mutant& mutant : base.starts_with(mutant_prefix) ? all_mutants() : std::vector<Mutant>{}) {
     if (mutant.name != base.substr(mutant_prefix.size())) continue;
     MutantOptions options(mutant.options);

@@ -23,7 +23,8 @@ struct SubjectInfo {
 std::vector<SubjectInfo> subject_catalogue();
 
 /// "reference", "reference:direct", "reference:replica_aware", "reference:gather_broadcast", "mutant:NAME".
-/// An unknown name is an Error that proposes the closest known one.
+/// A mutant may have options: "mutant:chunk-tail?chunk=8&other=1". An unknown name is an Error that proposes the
+/// closest known one.
 Result<std::unique_ptr<Subject>> make_subject(std::string_view name);
 
 }  // namespace reshardcheck

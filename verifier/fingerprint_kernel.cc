@@ -68,6 +68,10 @@ FingerprintSums portable_sums(const FingerprintTables& tables, const Fingerprint
   return sums;
 }
 
+void portable_add(const FingerprintTables& tables, const FingerprintRuns& runs, FingerprintAccumulator& into) {
+  for (FingerprintCursor cursor(runs); cursor.next();) into.add(cursor.block(), portable_sums(tables, cursor.piece()));
+}
+
 #if defined(__x86_64__)
 
 /// An address that may lie outside the array it is counted from, as prefetches and masked loads have.
@@ -125,14 +129,23 @@ RESHARDCHECK_AVX2 FingerprintSums avx2_sums(const FingerprintTables& tables, con
     left -= part.bytes;
     ++row;
   }
-  for (; left >= row_bytes; left -= row_bytes, data += row_bytes, ++row) {
-    _mm_prefetch(address(data, piece.prefetch_bytes), _MM_HINT_T0);
-    add_row(sums, tables, row, data);
+  const std::uint32_t whole_rows = left / row_bytes;
+#pragma GCC unroll 4
+  for (std::uint32_t i = 0; i < whole_rows; ++i) {
+    _mm_prefetch(address(data + i * row_bytes, piece.prefetch_bytes), _MM_HINT_T0);
+    add_row(sums, tables, row + i, data + i * row_bytes);
   }
-  if (left > 0) add_part(sums, tables, {row, 0, left}, data);
+  if (left % row_bytes > 0) {
+    add_part(sums, tables, {row + whole_rows, 0, left % row_bytes}, data + whole_rows * row_bytes);
+  }
   FingerprintSums result;
   for (int k = 0; k < fingerprint_sums; ++k) result.sum[k] = total(_mm256_add_epi64(sums.even[k], sums.odd[k]));
   return result;
+}
+
+RESHARDCHECK_AVX2 void avx2_add(const FingerprintTables& tables, const FingerprintRuns& runs,
+                                FingerprintAccumulator& into) {
+  for (FingerprintCursor cursor(runs); cursor.next();) into.add(cursor.block(), avx2_sums(tables, cursor.piece()));
 }
 
 #define RESHARDCHECK_AVX512 __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,bmi2")))
@@ -174,14 +187,24 @@ RESHARDCHECK_AVX512 FingerprintSums avx512_sums(const FingerprintTables& tables,
     left -= part.bytes;
     ++row;
   }
-  for (; left >= row_bytes; left -= row_bytes, data += row_bytes, ++row) {
-    _mm_prefetch(address(data, piece.prefetch_bytes), _MM_HINT_T0);
-    add_row(sums, tables, row, _mm512_loadu_si512(data));
+  const std::uint32_t whole_rows = left / row_bytes;
+#pragma GCC unroll 4
+  for (std::uint32_t i = 0; i < whole_rows; ++i) {
+    _mm_prefetch(address(data + i * row_bytes, piece.prefetch_bytes), _MM_HINT_T0);
+    add_row(sums, tables, row + i, _mm512_loadu_si512(data + i * row_bytes));
   }
-  if (left > 0) add_row(sums, tables, row, load_part(data, {row, 0, left}));
+  if (left % row_bytes > 0) {
+    const std::uint32_t last = row + whole_rows;
+    add_row(sums, tables, last, load_part(data + whole_rows * row_bytes, {last, 0, left % row_bytes}));
+  }
   FingerprintSums result;
   for (int k = 0; k < fingerprint_sums; ++k) result.sum[k] = total(_mm512_add_epi64(sums.even[k], sums.odd[k]));
   return result;
+}
+
+RESHARDCHECK_AVX512 void avx512_add(const FingerprintTables& tables, const FingerprintRuns& runs,
+                                    FingerprintAccumulator& into) {
+  for (FingerprintCursor cursor(runs); cursor.next();) into.add(cursor.block(), avx512_sums(tables, cursor.piece()));
 }
 
 bool has_avx512() {
@@ -194,10 +217,10 @@ bool has_avx512() {
 }  // namespace
 
 std::vector<FingerprintKernel> fingerprint_kernels() {
-  std::vector<FingerprintKernel> kernels = {{"portable", portable_sums}};
+  std::vector<FingerprintKernel> kernels = {{"portable", portable_sums, portable_add}};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) kernels.push_back({"avx2", avx2_sums});
-  if (has_avx512()) kernels.push_back({"avx512", avx512_sums});
+  if (__builtin_cpu_supports("avx2")) kernels.push_back({"avx2", avx2_sums, avx2_add});
+  if (has_avx512()) kernels.push_back({"avx512", avx512_sums, avx512_add});
 #endif
   return kernels;
 }

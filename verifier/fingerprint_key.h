@@ -25,7 +25,7 @@ class FingerprintKey {
 
   [[nodiscard]] const FingerprintTables& tables() const { return *tables_; }
   [[nodiscard]] const FingerprintKernel& kernel() const { return kernel_; }
-  [[nodiscard]] FingerprintSums sums(const FingerprintPiece& piece) const { return kernel_.sums(*tables_, piece); }
+  void add(const FingerprintRuns& runs, FingerprintAccumulator& into) const { kernel_.add(*tables_, runs, into); }
 
  private:
   std::unique_ptr<const FingerprintTables> tables_;

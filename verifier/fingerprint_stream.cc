@@ -1,5 +1,3 @@
-// The weight of a neighbourhood (256 blocks, 512 KiB) costs a few multiplications, so sums of blocks are kept unweighted
-// until a run leaves the neighbourhood: both rows of a tensor and whole runs stay in one for a while.
 #include "verifier/fingerprint_stream.h"
 
 #include <algorithm>
@@ -9,7 +7,8 @@ namespace reshardcheck {
 namespace {
 
 constexpr std::uint64_t block_bytes = fingerprint_block_bytes;
-constexpr std::size_t small_bytes = 128;  // a kernel call and the end of a block cost about as much as this
+constexpr std::size_t small_bytes = 128;  // the end of a piece costs about as much as this many bytes
+constexpr std::ptrdiff_t prefetch_bytes = 4096;
 
 /// memcpy that does not call for the widths of elements.
 void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -24,18 +23,21 @@ void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) {
 
 }  // namespace
 
-void FingerprintStream::add(std::uint64_t offset_bytes, const std::byte* data, std::size_t bytes,
-                            std::ptrdiff_t prefetch_bytes) {
-  if (bytes < small_bytes) return add_small(offset_bytes, data, bytes);
-  while (bytes > 0) {
-    const std::uint64_t offset = offset_bytes % block_bytes;
-    const std::size_t taken = std::min<std::uint64_t>(bytes, block_bytes - offset);
-    add_piece(offset_bytes / block_bytes,
-              {data, static_cast<std::uint32_t>(offset), static_cast<std::uint32_t>(taken), prefetch_bytes});
-    offset_bytes += taken;
-    data += taken;
-    bytes -= taken;
+void FingerprintStream::add(const FingerprintRuns& runs) {
+  if (runs.bytes >= small_bytes) return key_.add(runs, accumulator_);
+  std::uint64_t offset = runs.offset_bytes;
+  const std::byte* data = runs.data;
+  for (std::int64_t i = 0; i < runs.count; ++i) {
+    if (i > 0) {
+      offset += runs.offset_step_bytes;
+      data += runs.data_step_bytes;
+    }
+    add_small(offset, data, runs.bytes);
   }
+}
+
+void FingerprintStream::add(std::uint64_t offset_bytes, const std::byte* data, std::size_t bytes) {
+  add({offset_bytes, 0, data, 0, bytes, 1, prefetch_bytes});
 }
 
 void FingerprintStream::add_small(std::uint64_t offset_bytes, const std::byte* data, std::size_t bytes) {
@@ -57,39 +59,18 @@ void FingerprintStream::add_small(std::uint64_t offset_bytes, const std::byte* d
   }
 }
 
-void FingerprintStream::add_piece(std::uint64_t block, const FingerprintPiece& piece) {
-  if (block >> 8 != neighbourhood_) {
-    flush_neighbourhood();
-    neighbourhood_ = block >> 8;
-  }
-  const FingerprintSums sums = key_.sums(piece);
-  for (int lane = 0; lane < 2; ++lane) {
-    partial_.lane[lane] = add_residues(partial_.lane[lane], mix_sums(key_.tables(), block, lane, sums));
-  }
-}
-
 void FingerprintStream::flush_image() {
   if (image_end_ == 0) return;
-  const std::uint32_t bytes = image_end_ - image_begin_;
-  add_piece(image_block_, {image_.data() + image_begin_, image_begin_, bytes, 0});
-  std::memset(image_.data() + image_begin_, 0, bytes);
+  std::byte* used = image_.data() + image_begin_;
+  const std::size_t bytes = image_end_ - image_begin_;
+  key_.add({image_block_ * block_bytes + image_begin_, 0, used, 0, bytes, 1, 0}, accumulator_);
+  std::memset(used, 0, bytes);
   image_end_ = 0;
-}
-
-void FingerprintStream::flush_neighbourhood() {
-  for (int lane = 0; lane < 2; ++lane) {
-    const std::uint64_t weight = neighbourhood_weight(key_.tables(), neighbourhood_ << 8, lane);
-    total_.lane[lane] = add_residues(total_.lane[lane], multiply_residues(weight, partial_.lane[lane]));
-  }
-  partial_ = {};
 }
 
 FingerprintState FingerprintStream::finish() {
   flush_image();
-  flush_neighbourhood();
-  const FingerprintState result = total_;
-  total_ = {};
-  return result;
+  return accumulator_.finish();
 }
 
 }  // namespace reshardcheck

@@ -14,27 +14,23 @@ namespace reshardcheck {
 
 class FingerprintStream {
  public:
-  explicit FingerprintStream(const FingerprintKey& key) : key_(key) {}
+  explicit FingerprintStream(const FingerprintKey& key) : key_(key), accumulator_(key.tables()) {}
 
-  /// A run of bytes at a byte offset of the row-major tensor. Between two calls of finish() no byte comes twice.
-  /// `prefetch_bytes`: how far ahead of the byte being read the memory will be wanted; 0 when unknown.
-  void add(std::uint64_t offset_bytes, const std::byte* data, std::size_t bytes, std::ptrdiff_t prefetch_bytes = 0);
+  /// Runs of bytes of the row-major tensor. Between two calls of finish() no byte of the tensor comes twice.
+  void add(const FingerprintRuns& runs);
+  void add(std::uint64_t offset_bytes, const std::byte* data, std::size_t bytes);
 
   /// The sum of everything added since the last finish().
   FingerprintState finish();
 
  private:
   void add_small(std::uint64_t offset_bytes, const std::byte* data, std::size_t bytes);
-  void add_piece(std::uint64_t block, const FingerprintPiece& piece);
   void flush_image();
-  void flush_neighbourhood();
 
   const FingerprintKey& key_;
-  FingerprintState total_;
-  FingerprintState partial_;          // of the blocks that share neighbourhood_, not weighted yet
-  std::uint64_t neighbourhood_ = 0;   // block >> 8
+  FingerprintAccumulator accumulator_;
   std::uint64_t image_block_ = 0;
-  std::uint32_t image_begin_ = 0;     // the part of the image that is in use; the rest is zero
+  std::uint32_t image_begin_ = 0;  // the part of the image that is in use; the rest is zero
   std::uint32_t image_end_ = 0;
   alignas(64) std::array<std::byte, fingerprint_block_bytes> image_ = {};
 };

@@ -50,7 +50,8 @@ class ShardRuns {
   void find_strides(const ShardView& shard, std::span<std::int64_t> global, std::span<std::int64_t> local) const;
   void find_hull(const ShardView& shard, std::span<const std::int64_t> global);
   void visit(const Walk& walk, std::size_t depth, std::int64_t global, std::int64_t local) const;
-  void visit_runs(const Walk& walk, std::int64_t global, std::int64_t local) const;
+  void visit_row(const Walk& walk, std::int64_t global, std::int64_t local) const;
+  void add_rows(const Walk& walk, std::int64_t global, std::int64_t local, std::int64_t count) const;
 
   const std::byte* data_;
   bool empty_;
@@ -128,29 +129,45 @@ void ShardRuns::find_hull(const ShardView& shard, std::span<const std::int64_t> 
 }
 
 void ShardRuns::visit(const Walk& walk, std::size_t depth, std::int64_t global, std::int64_t local) const {
-  if (depth == loops_.size()) return visit_runs(walk, global, local);
+  if (depth == loops_.size()) return visit_row(walk, global, local);
   const Loop& loop = loops_[depth];
+  // The range covers the indices strictly between the first and the last whole.
   const std::int64_t first = floor_divide(walk.range.begin - global, loop.global_stride);
-  const std::int64_t last = ceil_divide(walk.range.end - global, loop.global_stride);
+  const std::int64_t last = ceil_divide(walk.range.end - global, loop.global_stride) - 1;
   for (const Interval& interval : loop.intervals) {
-    const std::int64_t end = std::min(interval.end, last);
-    for (std::int64_t i = std::max(interval.begin, first); i < end; ++i) {
-      visit(walk, depth + 1, global + i * loop.global_stride, local + (i - interval.begin) * loop.local_stride);
+    const Interval touched = {std::max(interval.begin, first), std::min(interval.end, last + 1)};
+    for (std::int64_t i = touched.begin; i < touched.end; ++i) {
+      const std::int64_t global_at = global + i * loop.global_stride;
+      const std::int64_t local_at = local + (i - interval.begin) * loop.local_stride;
+      const std::int64_t whole_rows = std::min(touched.end, last) - i;
+      if (depth + 1 == loops_.size() && runs_.size() == 1 && i > first && whole_rows > 1) {
+        add_rows(walk, global_at, local_at, whole_rows);
+        i += whole_rows - 1;
+      } else {
+        visit(walk, depth + 1, global_at, local_at);
+      }
     }
     local += interval.size() * loop.local_stride;
   }
 }
 
-void ShardRuns::visit_runs(const Walk& walk, std::int64_t global, std::int64_t local) const {
+void ShardRuns::visit_row(const Walk& walk, std::int64_t global, std::int64_t local) const {
   for (const Interval& run : runs_) {
     const std::int64_t begin = std::max(run.begin, walk.range.begin - global);
     const std::int64_t end = std::min(run.end, walk.range.end - global);
     if (begin < end) {
-      walk.stream.add(static_cast<std::uint64_t>(global + begin), data_ + local + (begin - run.begin),
-                      static_cast<std::size_t>(end - begin), prefetch_bytes_);
+      walk.stream.add({static_cast<std::uint64_t>(global + begin), 0, data_ + local + (begin - run.begin), 0,
+                       static_cast<std::size_t>(end - begin), 1, prefetch_bytes_});
     }
     local += run.size();
   }
+}
+
+void ShardRuns::add_rows(const Walk& walk, std::int64_t global, std::int64_t local, std::int64_t count) const {
+  const Interval& run = runs_.front();
+  walk.stream.add({static_cast<std::uint64_t>(global + run.begin),
+                   static_cast<std::uint64_t>(loops_.back().global_stride), data_ + local, loops_.back().local_stride,
+                   static_cast<std::size_t>(run.size()), count, prefetch_bytes_});
 }
 
 FingerprintState fingerprint_of_runs(const FingerprintKey& key, const ShardRuns& runs, Interval range) {

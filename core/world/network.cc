@@ -262,13 +262,24 @@ Network::Effects Network::effects_of(std::int64_t message_number) const {
   for (const Fault& fault : faults_) {
     if (fault.at != message_number) continue;
     switch (fault.kind) {
-      case FaultKind::drop: effects.drop = true; break;
-      case FaultKind::duplicate: effects.duplicate = true; break;
-      case FaultKind::reorder: effects.reorder = true; break;
-      case FaultKind::corrupt: effects.corrupt = true; break;
-      case FaultKind::truncate: effects.truncate = true; break;
+      case FaultKind::drop:
+        effects.drop = true;
+        break;
+      case FaultKind::duplicate:
+        effects.duplicate = true;
+        break;
+      case FaultKind::reorder:
+        effects.reorder = true;
+        break;
+      case FaultKind::corrupt:
+        effects.corrupt = true;
+        break;
+      case FaultKind::truncate:
+        effects.truncate = true;
+        break;
       case FaultKind::kill:
-      case FaultKind::stall: break;  // of ranks: the scheduler's
+      case FaultKind::stall:
+        break;  // of ranks: the scheduler's
     }
   }
   return effects;

@@ -129,8 +129,8 @@ class Network {
   Topology topology_;
   std::vector<Operation> operations_;
   Id released_ = none;
-  std::vector<Pair> pairs_;           // in the order in which they were first used
-  std::vector<std::uint32_t> table_;  // open addressing, RankPair -> index into pairs_; cleared through pairs_
+  std::vector<Pair> pairs_;                 // in the order in which they were first used
+  std::vector<std::uint32_t> table_;        // open addressing, RankPair -> index into pairs_; cleared through pairs_
   std::vector<std::uint32_t> deliverable_;  // indices of the pairs whose `matched` is not empty
   std::vector<Id> held_;
   std::vector<Duplicate> duplicates_;

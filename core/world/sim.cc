@@ -266,9 +266,12 @@ RankWait SimWorld::Implementation::Participant::standing() const {
   if (finished()) return {.standing = Standing::returned};
   if (world_.collective_.joined(rank_)) {
     switch (world_.collective_.entry(rank_).kind) {
-      case CollectiveKind::barrier: return {.standing = Standing::barrier};
-      case CollectiveKind::broadcast: return {.standing = Standing::broadcast};
-      case CollectiveKind::allreduce: return {.standing = Standing::allreduce};
+      case CollectiveKind::barrier:
+        return {.standing = Standing::barrier};
+      case CollectiveKind::broadcast:
+        return {.standing = Standing::broadcast};
+      case CollectiveKind::allreduce:
+        return {.standing = Standing::allreduce};
     }
   }
   if (waiting_for_ == Network::none) return {.standing = Standing::stalled};

@@ -35,9 +35,9 @@ namespace reshardcheck {
 
 struct SimOptions {
   std::int64_t world_ranks = 1;
-  std::uint64_t seed = 0;           // delivery order, and which bit is corrupted
-  std::span<const Fault> faults;    // injected into this run; must outlive it
-  Topology topology;                // only to count traffic by link class
+  std::uint64_t seed = 0;         // delivery order, and which bit is corrupted
+  std::span<const Fault> faults;  // injected into this run; must outlive it
+  Topology topology;              // only to count traffic by link class
 };
 
 class SimWorld {

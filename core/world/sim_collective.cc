@@ -27,9 +27,14 @@ void Collective::join(Rank rank, const CollectiveEntry& entry) {
 void Collective::complete(Network& network) {
   RESHARDCHECK_CHECK(can_complete());
   switch (entries_.front().kind) {
-    case CollectiveKind::barrier: break;
-    case CollectiveKind::broadcast: broadcast(network); break;
-    case CollectiveKind::allreduce: allreduce(); break;
+    case CollectiveKind::barrier:
+      break;
+    case CollectiveKind::broadcast:
+      broadcast(network);
+      break;
+    case CollectiveKind::allreduce:
+      allreduce();
+      break;
   }
   std::fill(joined_.begin(), joined_.end(), char{0});
   count_ = 0;
@@ -66,9 +71,15 @@ void Collective::allreduce() {
     for (std::size_t index = 0; index < reduced_.size(); ++index) {
       const std::uint64_t value = entries_[rank].values[index];
       switch (entries_[rank].reduction) {
-        case Reduction::sum: reduced_[index] += value; break;
-        case Reduction::maximum: reduced_[index] = std::max(reduced_[index], value); break;
-        case Reduction::minimum: reduced_[index] = std::min(reduced_[index], value); break;
+        case Reduction::sum:
+          reduced_[index] += value;
+          break;
+        case Reduction::maximum:
+          reduced_[index] = std::max(reduced_[index], value);
+          break;
+        case Reduction::minimum:
+          reduced_[index] = std::min(reduced_[index], value);
+          break;
       }
     }
   }

@@ -20,11 +20,11 @@ enum class CollectiveKind : std::uint8_t { barrier, broadcast, allreduce };
 /// What one rank joins with.
 struct CollectiveEntry {
   CollectiveKind kind = CollectiveKind::barrier;
-  Rank root = 0;                          // of a broadcast
-  Reduction reduction = Reduction::sum;   // of an allreduce
-  std::span<std::byte> buffer = {};       // of a broadcast
-  std::span<std::uint64_t> values = {};   // of an allreduce
-  CommStatus status = CommStatus::ok;     // how it ended, after complete()
+  Rank root = 0;                         // of a broadcast
+  Reduction reduction = Reduction::sum;  // of an allreduce
+  std::span<std::byte> buffer = {};      // of a broadcast
+  std::span<std::uint64_t> values = {};  // of an allreduce
+  CommStatus status = CommStatus::ok;    // how it ended, after complete()
 
   /// True when the two can be the same operation.
   [[nodiscard]] bool agrees_with(const CollectiveEntry& other) const {

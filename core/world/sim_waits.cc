@@ -58,10 +58,14 @@ class Walk {
 
 std::string what_became_of(Waits waits, Rank peer) {
   switch (wait_of(waits, peer).standing) {
-    case Standing::returned: return ", which has returned";
-    case Standing::killed: return ", which was killed";
-    case Standing::stalled: return ", which does not go on";
-    default: return "";
+    case Standing::returned:
+      return ", which has returned";
+    case Standing::killed:
+      return ", which was killed";
+    case Standing::stalled:
+      return ", which does not go on";
+    default:
+      return "";
   }
 }
 
@@ -69,14 +73,22 @@ std::string clause(Waits waits, Rank rank) {
   const RankWait& wait = wait_of(waits, rank);
   const std::string end = is_waiting(wait) ? what_became_of(waits, wait.peer) : "";
   switch (wait.standing) {
-    case Standing::returned: return fmt::format("rank {} has returned", rank);
-    case Standing::killed: return fmt::format("rank {} was killed", rank);
-    case Standing::stalled: return fmt::format("rank {} does not go on", rank);
-    case Standing::sending: return fmt::format("rank {} waits for a receive on rank {}{}", rank, wait.peer, end);
-    case Standing::receiving: return fmt::format("rank {} waits for a message from rank {}{}", rank, wait.peer, end);
-    case Standing::barrier: return fmt::format("rank {} waits in a barrier for rank {}{}", rank, wait.peer, end);
-    case Standing::broadcast: return fmt::format("rank {} waits in a broadcast for rank {}{}", rank, wait.peer, end);
-    case Standing::allreduce: return fmt::format("rank {} waits in an allreduce for rank {}{}", rank, wait.peer, end);
+    case Standing::returned:
+      return fmt::format("rank {} has returned", rank);
+    case Standing::killed:
+      return fmt::format("rank {} was killed", rank);
+    case Standing::stalled:
+      return fmt::format("rank {} does not go on", rank);
+    case Standing::sending:
+      return fmt::format("rank {} waits for a receive on rank {}{}", rank, wait.peer, end);
+    case Standing::receiving:
+      return fmt::format("rank {} waits for a message from rank {}{}", rank, wait.peer, end);
+    case Standing::barrier:
+      return fmt::format("rank {} waits in a barrier for rank {}{}", rank, wait.peer, end);
+    case Standing::broadcast:
+      return fmt::format("rank {} waits in a broadcast for rank {}{}", rank, wait.peer, end);
+    case Standing::allreduce:
+      return fmt::format("rank {} waits in an allreduce for rank {}{}", rank, wait.peer, end);
   }
   return "";
 }

@@ -143,8 +143,8 @@ TEST(SimFault, ATruncatedMessageLacksItsLastByteAndOnlyTheReceiverKnows) {
 }
 
 TEST(SimFault, FaultsOnMessagesThatAreNeverSentOrAreEmptyDoNothing) {
-  for (const FaultKind kind : {FaultKind::drop, FaultKind::duplicate, FaultKind::reorder, FaultKind::corrupt,
-                               FaultKind::truncate}) {
+  for (const FaultKind kind :
+       {FaultKind::drop, FaultKind::duplicate, FaultKind::reorder, FaultKind::corrupt, FaultKind::truncate}) {
     EXPECT_EQ(values(stream(1, {{kind, 3}}, 3, 3)), (std::vector<std::uint32_t>{1, 2, 3}));
   }
   for (const FaultKind kind : {FaultKind::corrupt, FaultKind::truncate}) {
@@ -237,8 +237,7 @@ TEST(SimFault, AStalledRankStopsUntilNothingElseGoesOn) {
       }
     });
     EXPECT_EQ(outcome.status, CommStatus::deadlock);
-    EXPECT_EQ(outcome.stuck,
-              "rank 3 does not go on; rank 2 waits for a message from rank 3, which does not go on");
+    EXPECT_EQ(outcome.stuck, "rank 3 does not go on; rank 2 waits for a message from rank 3, which does not go on");
   }
 }
 

@@ -64,8 +64,8 @@ TEST(SimDeadlock, AfterItEveryOperationFailsAtOnceAndFinishedOnesKeepTheirStatus
     Number number;
     Number other{5};
     const Rank peer = 1 - endpoint.rank();
-    const Request good = endpoint.rank() == 0 ? endpoint.post_send(1, other.message())
-                                              : endpoint.post_receive(0, number.buffer());
+    const Request good =
+        endpoint.rank() == 0 ? endpoint.post_send(1, other.message()) : endpoint.post_receive(0, number.buffer());
     const Request never = endpoint.post_receive(peer, other.buffer());
     EXPECT_EQ(endpoint.wait(never), CommStatus::deadlock);
     EXPECT_EQ(endpoint.wait(good), CommStatus::ok);

@@ -49,7 +49,8 @@ SharesOfPiece shares_of(const DimPiece& target, std::span<const OwnedInterval> o
       shares.push_back({next->piece, shared});
     }
   }
-  std::sort(shares.begin(), shares.end(), [](const Share& a, const Share& b) { return a.source_piece < b.source_piece; });
+  std::sort(shares.begin(), shares.end(),
+            [](const Share& a, const Share& b) { return a.source_piece < b.source_piece; });
   SharesOfPiece merged;
   for (const Share& share : shares) {
     if (!merged.empty() && merged.back().source_piece == share.source_piece) {

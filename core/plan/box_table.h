@@ -39,9 +39,9 @@ class PieceTable {
   [[nodiscard]] DimPart part(std::size_t piece) const;
 
  private:
-  std::vector<Interval> intervals_;   // by piece, then ascending
-  std::vector<std::int64_t> offsets_; // of each interval
-  std::vector<std::uint32_t> first_;  // by piece, one more than pieces
+  std::vector<Interval> intervals_;    // by piece, then ascending
+  std::vector<std::int64_t> offsets_;  // of each interval
+  std::vector<std::uint32_t> first_;   // by piece, one more than pieces
 };
 
 class BoxTable {

@@ -57,8 +57,10 @@ std::vector<SharedRun> shared_runs(std::span<const DimPiece> source_pieces, std:
     const std::int64_t begin = std::max(from.begin, to.begin);
     const std::int64_t end = std::min(from.end, to.end);
     if (begin < end) {
-      shared.push_back({target[j].piece, source[i].piece,
-                        {begin, end - begin, source[i].offset + begin - from.begin, target[j].offset + begin - to.begin}});
+      shared.push_back(
+          {target[j].piece,
+           source[i].piece,
+           {begin, end - begin, source[i].offset + begin - from.begin, target[j].offset + begin - to.begin}});
     }
     (from.end < to.end ? i : j) += 1;  // what ends first can meet nothing further on
   }
@@ -80,7 +82,8 @@ struct DimMeetings {
   std::vector<std::uint32_t> first;  // by target piece, one more than pieces
 
   [[nodiscard]] std::span<const Meeting> of(std::size_t target_piece) const {
-    return std::span<const Meeting>(meetings).subspan(first[target_piece], first[target_piece + 1] - first[target_piece]);
+    return std::span<const Meeting>(meetings).subspan(first[target_piece],
+                                                      first[target_piece + 1] - first[target_piece]);
   }
 };
 

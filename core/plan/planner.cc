@@ -44,8 +44,9 @@ class ReplicaGroups {
   /// The replicas of a shard that live in a domain; often none.
   [[nodiscard]] std::span<const Member> within(std::size_t shard, std::int64_t domain) const {
     const std::span<const Member> group = of(shard);
-    const auto begin = std::lower_bound(group.begin(), group.end(), domain,
-                                        [](const Member& member, std::int64_t wanted) { return member.domain < wanted; });
+    const auto begin =
+        std::lower_bound(group.begin(), group.end(), domain,
+                         [](const Member& member, std::int64_t wanted) { return member.domain < wanted; });
     const auto end = std::upper_bound(begin, group.end(), domain,
                                       [](std::int64_t wanted, const Member& member) { return wanted < member.domain; });
     return {begin, end};
@@ -63,7 +64,9 @@ class Dealer {
   explicit Dealer(std::size_t shards) : next_(shards) {
     for (std::size_t shard = 0; shard < shards; ++shard) next_[shard] = static_cast<std::uint32_t>(shard);
   }
-  Rank deal(std::size_t shard, std::span<const Member> replicas) { return replicas[next_[shard]++ % replicas.size()].rank; }
+  Rank deal(std::size_t shard, std::span<const Member> replicas) {
+    return replicas[next_[shard]++ % replicas.size()].rank;
+  }
 
  private:
   std::vector<std::uint32_t> next_;
@@ -118,7 +121,8 @@ struct Draft {
 Plan plan_direct(const Layout& source, const Layout& target) {
   Draft draft(source, target, Topology{});
   for (std::size_t box = 0; box < draft.overlap.size(); ++box) {
-    draft.serve(draft.targets.of(draft.overlap[box].target_shard), draft.sources.of(draft.overlap[box].source_shard), box);
+    draft.serve(draft.targets.of(draft.overlap[box].target_shard), draft.sources.of(draft.overlap[box].source_shard),
+                box);
   }
   return std::move(draft).finish();
 }
@@ -164,7 +168,7 @@ constexpr std::uint32_t no_box = static_cast<std::uint32_t>(-1);
 /// Adds, for every shard of a layout that is not empty, the box of all it holds; runs are shared per piece. The
 /// stage has the shape of the tensor, so both offsets of a run start as its global index; `local` is the one
 /// that points into the shard. Returns the box of each shard, no_box for an empty one.
-std::vector<std::uint32_t> add_shard_boxes(const Layout& layout, std::int64_t Run::* local, Plan& plan) {
+std::vector<std::uint32_t> add_shard_boxes(const Layout& layout, std::int64_t Run::*local, Plan& plan) {
   std::array<std::vector<RunRange>, limits::max_dims> ranges;
   for (std::size_t dim = 0; dim < layout.dims(); ++dim) {
     for (const DimPiece& piece : layout.pieces(dim)) {
@@ -204,14 +208,14 @@ Plan plan_gather_broadcast(const Layout& source, const Layout& target) {
   for (std::size_t shard = 0; shard < source.shards(); ++shard) {
     if (gathered[shard] == no_box) continue;
     // The root leads its own replica group, because groups are in mesh order and it comes first of all.
-    plan.transfers.push_back({source.replicas(shard).front(), plan.stage_rank, TransferKind::gather, 0, 0, true, true,
-                              gathered[shard]});
+    plan.transfers.push_back(
+        {source.replicas(shard).front(), plan.stage_rank, TransferKind::gather, 0, 0, true, true, gathered[shard]});
   }
   for (std::size_t index = 0; index < target.mesh().size(); ++index) {
     const std::uint32_t box = kept[target.shard_of(index)];
     if (box == no_box) continue;
-    plan.transfers.push_back({plan.stage_rank, target.mesh().ranks()[index], TransferKind::broadcast, 1, 1, true, true,
-                              box});
+    plan.transfers.push_back(
+        {plan.stage_rank, target.mesh().ranks()[index], TransferKind::broadcast, 1, 1, true, true, box});
   }
   return plan;
 }

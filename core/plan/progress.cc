@@ -99,9 +99,9 @@ class Simulation {
 
   std::size_t ranks_;
   std::size_t steps_ = 1;
-  std::vector<std::size_t> first_;  // by node, one more than nodes
-  std::vector<std::size_t> peers_;  // by node: the nodes at the other ends of its messages
-  std::vector<std::size_t> open_;   // by node: messages whose other end has not been posted
+  std::vector<std::size_t> first_;    // by node, one more than nodes
+  std::vector<std::size_t> peers_;    // by node: the nodes at the other ends of its messages
+  std::vector<std::size_t> open_;     // by node: messages whose other end has not been posted
   std::vector<std::size_t> reached_;  // by rank: the step it is in; steps_ when it has finished
 };
 

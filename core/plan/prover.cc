@@ -34,11 +34,13 @@ class Violations {
 
   /// In the order of the questions, cut to the limit by dropping the last of whatever is most frequent.
   std::vector<Violation> take() && {
-    std::stable_sort(found_.begin(), found_.end(), [](const Violation& a, const Violation& b) { return a.kind < b.kind; });
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Violation& a, const Violation& b) { return a.kind < b.kind; });
     while (found_.size() > Proof::max_violations) {
       const auto most = std::max_element(counts_.begin(), counts_.end());
       const auto kind = static_cast<ViolationKind>(most - counts_.begin());
-      const auto last = std::find_if(found_.rbegin(), found_.rend(), [kind](const Violation& v) { return v.kind == kind; });
+      const auto last =
+          std::find_if(found_.rbegin(), found_.rend(), [kind](const Violation& v) { return v.kind == kind; });
       found_.erase(std::next(last).base());
       --*most;
     }
@@ -243,14 +245,12 @@ class Prover {
     }
     sound_.push_back(index);
     if (const std::optional<Misfit> misfit = read_misfit(transfer)) {
-      report(ViolationKind::not_held, [&] {
-        return misfit_text(index, *misfit, transfer.from, "hold", offset_read(transfer.kind));
-      });
+      report(ViolationKind::not_held,
+             [&] { return misfit_text(index, *misfit, transfer.from, "hold", offset_read(transfer.kind)); });
     }
     if (const std::optional<Misfit> misfit = write_misfit(transfer)) {
-      report(ViolationKind::misplaced, [&] {
-        return misfit_text(index, *misfit, transfer.to, "want", &Run::to_offset);
-      });
+      report(ViolationKind::misplaced,
+             [&] { return misfit_text(index, *misfit, transfer.to, "want", &Run::to_offset); });
       return;
     }
     const bool happens = transfer.received && (transfer.sent || transfer.from != transfer.to);
@@ -292,8 +292,9 @@ class Prover {
       }
       const std::optional<Brick> missing = coverage_.find_missing(boxes_.part(transfer.box), earlier, BoxSet::any);
       if (!missing) continue;
-      violations_.add(ViolationKind::not_held, fmt::format("{}: rank {} has not received {} before step {}", text(index),
-                                                           transfer.from, brick_text(*missing), transfer.send_step));
+      violations_.add(ViolationKind::not_held,
+                      fmt::format("{}: rank {} has not received {} before step {}", text(index), transfer.from,
+                                  brick_text(*missing), transfer.send_step));
     }
   }
 
@@ -304,9 +305,8 @@ class Prover {
     for (const std::uint32_t index : sound_) {
       const Transfer& transfer = plan_.transfers[index];
       if (transfer.kind != TransferKind::broadcast || transfer.send_step > last_step) continue;
-      report(ViolationKind::not_held, [&] {
-        return fmt::format("{}: the stage is complete only after step {}", text(index), last_step);
-      });
+      report(ViolationKind::not_held,
+             [&] { return fmt::format("{}: the stage is complete only after step {}", text(index), last_step); });
     }
   }
 
@@ -336,7 +336,8 @@ class Prover {
     std::vector<Interval> whole;
     for (const std::int64_t extent : source_.shape()) whole.push_back({0, extent});
     Part part;
-    for (std::size_t dim = 0; dim < whole.size(); ++dim) part.push_back({std::span(whole).subspan(dim, 1), whole[dim].end});
+    for (std::size_t dim = 0; dim < whole.size(); ++dim)
+      part.push_back({std::span(whole).subspan(dim, 1), whole[dim].end});
     covered_once(part, writes_.of(stage_), fmt::format("the stage of rank {}", plan_.stage_rank));
   }
 
@@ -344,7 +345,8 @@ class Prover {
     written_boxes_.clear();
     for (const Write& write : writes) written_boxes_.push_back(write.box);
     if (coverage_.covers_as_grid(part, written_boxes_)) return true;
-    if (!violations_.wants(ViolationKind::written_twice) && !violations_.wants(ViolationKind::never_written)) return false;
+    if (!violations_.wants(ViolationKind::written_twice) && !violations_.wants(ViolationKind::never_written))
+      return false;
     const std::optional<BoxClash> clash = coverage_.find_overlap(written_boxes_);
     if (clash) {
       report(ViolationKind::written_twice, [&] {
@@ -360,11 +362,11 @@ class Prover {
     const std::optional<Brick> missing =
         coverage_.find_missing(part, written_boxes_, clash ? BoxSet::any : BoxSet::disjoint_inside);
     if (missing) {
-      report(ViolationKind::never_written, [&] { return fmt::format("{}: {} is never written", who, brick_text(*missing)); });
+      report(ViolationKind::never_written,
+             [&] { return fmt::format("{}: {} is never written", who, brick_text(*missing)); });
     } else if (!clash) {  // the search gave up, but the count cannot be wrong
-      report(ViolationKind::never_written, [&] {
-        return fmt::format("{}: {} of {} elements are written", who, written_elements, elements(part));
-      });
+      report(ViolationKind::never_written,
+             [&] { return fmt::format("{}: {} of {} elements are written", who, written_elements, elements(part)); });
     }
     return false;
   }
@@ -378,7 +380,8 @@ class Prover {
         if (transfer.from != transfer.to) messages_.push_back(index);
       } else if (transfer.sent != transfer.received) {
         report(ViolationKind::unmatched, [&] {
-          return fmt::format("{}: {}", text(index), transfer.sent ? "sent but never received" : "received but never sent");
+          return fmt::format("{}: {}", text(index),
+                             transfer.sent ? "sent but never received" : "received but never sent");
         });
       }
     }
@@ -417,8 +420,8 @@ class Prover {
     if (!circle) return;
     std::string waits;
     for (const StepWait& wait : *circle) {
-      waits += fmt::format("{}rank {} in step {} waits for rank {} to come to step {}", waits.empty() ? "" : "; ", wait.rank,
-                           wait.step, wait.peer, wait.peer_step);
+      waits += fmt::format("{}rank {} in step {} waits for rank {} to come to step {}", waits.empty() ? "" : "; ",
+                           wait.rank, wait.step, wait.peer, wait.peer_step);
     }
     violations_.add(ViolationKind::cyclic_wait, std::move(waits));
   }
@@ -502,8 +505,8 @@ Proof prove(const Plan& plan, const Layout& source, const Layout& target, const 
   RESHARDCHECK_CHECK(source.shape() == target.shape());
   if (plan.dims != source.dims()) {
     Proof proof;
-    proof.violations.push_back({ViolationKind::bad_transfer, fmt::format("the plan is for {} dims, the tensor has {}",
-                                                                         plan.dims, source.dims())});
+    proof.violations.push_back({ViolationKind::bad_transfer,
+                                fmt::format("the plan is for {} dims, the tensor has {}", plan.dims, source.dims())});
     return proof;
   }
   return Prover(plan, source, target, topology).run();

@@ -23,14 +23,14 @@
 namespace reshardcheck {
 
 enum class ViolationKind : std::uint8_t {
-  bad_transfer,      // ranks or runs out of range, or a rank that does not take part
-  not_held,          // the sender does not hold what it sends (at the offset it reads)
-  misplaced,         // the receiver does not want it, or wants it elsewhere
+  bad_transfer,  // ranks or runs out of range, or a rank that does not take part
+  not_held,      // the sender does not hold what it sends (at the offset it reads)
+  misplaced,     // the receiver does not want it, or wants it elsewhere
   written_twice,
   never_written,
-  unmatched,         // a send without a receive or the reverse
+  unmatched,  // a send without a receive or the reverse
   cyclic_wait,
-  below_bound,       // fewer bytes than any correct plan can move
+  below_bound,  // fewer bytes than any correct plan can move
 };
 [[nodiscard]] std::string_view name(ViolationKind kind);
 

@@ -55,7 +55,8 @@ class ElementRun {
   ElementRun(const Plan& plan, const Layout& source, const Layout& target)
       : plan_(plan), source_(source), target_(target) {
     for (std::size_t i = 0; i < source.mesh().size(); ++i) {
-      for (const auto& [local, value] : right_values(source, i)) sources_[source.mesh().ranks()[i]][local].value = value;
+      for (const auto& [local, value] : right_values(source, i))
+        sources_[source.mesh().ranks()[i]][local].value = value;
     }
     for (std::size_t i = 0; i < target.mesh().size(); ++i) {
       for (const auto& [local, value] : right_values(target, i)) targets_[target.mesh().ranks()[i]][local];
@@ -97,11 +98,14 @@ class ElementRun {
     const TransferKind kind = transfer.kind;
     const bool from_stage = kind == TransferKind::broadcast;
     const bool to_stage = kind == TransferKind::gather;
-    if ((from_stage && transfer.from != plan_.stage_rank) || (to_stage && transfer.to != plan_.stage_rank)) return false;
+    if ((from_stage && transfer.from != plan_.stage_rank) || (to_stage && transfer.to != plan_.stage_rank))
+      return false;
     if (from_stage && !complete(stage_)) return false;
     if (kind == TransferKind::copy && transfer.from != transfer.to) return false;
     if (kind == TransferKind::relay && transfer.from == transfer.to) return false;
-    Buffer& from = from_stage ? stage_ : kind == TransferKind::relay ? targets_[transfer.from] : sources_[transfer.from];
+    Buffer& from = from_stage                    ? stage_
+                   : kind == TransferKind::relay ? targets_[transfer.from]
+                                                 : sources_[transfer.from];
     Buffer& to = to_stage ? stage_ : targets_[transfer.to];
     const Box& box = plan_.box_of(transfer);
     Shape counts;

@@ -128,7 +128,8 @@ RC_GTEST_PROP(Planner, OverlapsAreThePairsOfShardsThatShareElementsInTargetOrder
       std::int64_t shared = 1;
       for (std::size_t dim = 0; dim < pair.source.dims(); ++dim) {
         std::vector<Overlap> unused;
-        shared *= intersect(pair.source.shard_piece(source, dim).owned, pair.target.shard_piece(target, dim).owned, unused);
+        shared *=
+            intersect(pair.source.shard_piece(source, dim).owned, pair.target.shard_piece(target, dim).owned, unused);
       }
       if (shared == 0) continue;
       RC_ASSERT(next < found.size());
@@ -212,8 +213,8 @@ TEST(Planner, GatherBroadcastMovesThePartsOfTheRootWithoutMessages) {
   const Plan plan = plan_of(PlannerKind::gather_broadcast, pair);
   const Proof proof = proof_of(plan, pair);
   EXPECT_EQ(plan.stage_rank, 0);
-  EXPECT_EQ(proof.messages, 4);             // three shards to the root, the tensor to rank 4
-  EXPECT_EQ(proof.moved.local, 2 + 8);      // the root's shard into the stage, the stage into its target
+  EXPECT_EQ(proof.messages, 4);         // three shards to the root, the tensor to rank 4
+  EXPECT_EQ(proof.moved.local, 2 + 8);  // the root's shard into the stage, the stage into its target
   EXPECT_EQ(proof.moved.within_domains, 6 + 8);
   EXPECT_EQ(proof.largest_send_elements, 8);
   EXPECT_EQ(proof.largest_receive_elements, 8);

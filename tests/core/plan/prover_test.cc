@@ -253,8 +253,8 @@ TEST(Prover, ReportsFewOfEachKindAndLeavesNoneOut) {
   subject.plan.transfers[31].received = false;
   const Proof proof = subject.proof();
   EXPECT_EQ(proof.violations.size(), Proof::max_violations);
-  for (const ViolationKind kind : {ViolationKind::not_held, ViolationKind::never_written, ViolationKind::unmatched,
-                                   ViolationKind::below_bound}) {
+  for (const ViolationKind kind :
+       {ViolationKind::not_held, ViolationKind::never_written, ViolationKind::unmatched, ViolationKind::below_bound}) {
     EXPECT_TRUE(subject.violation(kind).has_value()) << name(kind);
   }
   EXPECT_TRUE(std::is_sorted(proof.violations.begin(), proof.violations.end(),
@@ -265,9 +265,7 @@ TEST(Prover, ReportsFewOfEachKindAndLeavesNoneOut) {
 void bend(Plan& plan) {
   using generated::number;
   if (plan.transfers.empty()) return;
-  const auto any = [&](auto& list) -> auto& {
-    return list[static_cast<std::size_t>(number(0, std::ssize(list) - 1))];
-  };
+  const auto any = [&](auto& list) -> auto& { return list[static_cast<std::size_t>(number(0, std::ssize(list) - 1))]; };
   Transfer& transfer = any(plan.transfers);
   switch (number(0, 8)) {
     case 0:
@@ -306,7 +304,8 @@ RC_GTEST_PROP(Prover, SaysOfABentPlanWhatRunningItElementByElementShows, ()) {
   for (std::int64_t bends = generated::number(1, 3); bends > 0; --bends) bend(plan);
   const Proof proof = prove(plan, pair.source, pair.target, pair.topology);
   const bool right = runs_right(plan, pair.source, pair.target);
-  for (const Violation& violation : proof.violations) RC_LOG() << name(violation.kind) << ": " << violation.text << "\n";
+  for (const Violation& violation : proof.violations)
+    RC_LOG() << name(violation.kind) << ": " << violation.text << "\n";
   RC_ASSERT(proof.holds() == right);
 }
 

@@ -1,3 +1,4 @@
+// Word by word, with the parts of words at the ends of a range compared byte for byte.
 #include "verifier/background.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The world is run once per call, so that traffic and faults count per call; sessions live through all of them. All
+// that needs no communication (fill, poison, check) happens between the runs, rank by rank.
 #include "verifier/executor.h"
 
 #include <fmt/format.h>

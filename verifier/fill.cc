@@ -1,3 +1,6 @@
+// Digit passes are arithmetic sequences: number n is 2 n g modulo 2^bits, with g odd, so that consecutive elements
+// cost one addition each and the map has an inverse. A pass writes one digit of that, flipped by its salt; poison is
+// the same with more bits flipped.
 #include "verifier/fill.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// Blocking sends and receives only: all ranks take the tensors in the same order, and in each tensor the root first
+// receives everything and then sends everything, so nobody waits in a circle.
 #include "verifier/gather_broadcast_oracle.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Each step looks for one kind of evidence and says its sentence; judge() asks them in the order of the header.
 #include "verifier/judge.h"
 
 #include <fmt/format.h>
@@ -157,16 +158,23 @@ struct Finding {
 
 /// All kept places of one oracle, in (tensor, rank, local index) order.
 std::vector<Finding> findings_of(const Evidence& evidence, DataReport RankReport::*oracle) {
-  std::vector<Finding> findings;
+  struct Found {
+    const WrongPlace* place;
+    Rank rank;
+  };
+  std::vector<Found> found;
   for (const RankReport& rank : evidence.ranks) {
-    for (const WrongPlace& place : (rank.*oracle).places) {
-      findings.push_back({&place, rank.rank, classify(*evidence.value, *evidence.fill, place)});
-    }
+    for (const WrongPlace& place : (rank.*oracle).places) found.push_back({&place, rank.rank});
   }
-  std::sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) {
+  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
     return std::tie(a.place->tensor, a.rank, a.place->local_offset) <
            std::tie(b.place->tensor, b.rank, b.place->local_offset);
   });
+  std::vector<Finding> findings;
+  findings.reserve(found.size());
+  for (const Found& each : found) {
+    findings.push_back({each.place, each.rank, classify(*evidence.value, *evidence.fill, *each.place)});
+  }
   return findings;
 }
 

@@ -1,3 +1,4 @@
+// A hash of what tells layouts apart most often, then equality.
 #include "verifier/layout_table.h"
 
 #include "verifier/mix.h"

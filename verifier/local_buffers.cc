@@ -1,3 +1,5 @@
+// Sizes are computed with checked arithmetic once per shard, for the estimate before anything is allocated, and again
+// per rank when the blocks are laid out.
 #include "verifier/local_buffers.h"
 
 #include <algorithm>

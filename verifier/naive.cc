@@ -1,3 +1,4 @@
+// Each rule deals a list of indices out to its coordinates, entry by entry, in the words of the header.
 #include "verifier/naive.h"
 
 namespace reshardcheck {

@@ -1,3 +1,5 @@
+// Rows are compared through a gather by the naive indices; entries of padding are not looked at here, the check of
+// what surrounds the elements holds them.
 #include "verifier/naive_oracle.h"
 
 #include <fmt/format.h>

@@ -1,3 +1,5 @@
+// A tag names a mesh index modulo the values of the width, so a mesh of more ranks than that has several candidates;
+// the first that holds the element counts as the one that served it.
 #include "verifier/provenance.h"
 
 #include <algorithm>

@@ -1,3 +1,5 @@
+// The layout of each format (bits, mantissa bits) is all that the patterns need: signs, exponents of ones and
+// payloads are put together from masks.
 #include "verifier/special_values.h"
 
 namespace reshardcheck {

@@ -1,3 +1,4 @@
+// The names of verdicts, as reports and files spell them.
 #include "verifier/verdict.h"
 
 #include <array>

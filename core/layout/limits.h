@@ -17,7 +17,7 @@ inline constexpr std::int64_t max_ranks = 65'536;                         // ran
 inline constexpr std::int64_t max_sizes = 65'536;                         // entries of cuts= and segments=
 inline constexpr std::int64_t max_split_factor = std::int64_t{1} << 20;   // the f of _S(d,f)
 inline constexpr std::int64_t max_intervals = std::int64_t{1} << 22;      // intervals of all pieces of a layout
-inline constexpr std::int64_t max_table_entries = std::int64_t{1} << 23;  // ranks and pieces of a case's layouts
+inline constexpr std::int64_t max_table_entries = std::int64_t{1} << 22;  // ranks and pieces of a case's layouts
 inline constexpr std::int64_t max_refits = 64;                            // refits of one case
 inline constexpr std::int64_t max_gap_elements = 1'024;                   // gap between rows of a local tensor
 inline constexpr std::int64_t max_faults = 16;                            // injected faults in one case

@@ -15,9 +15,11 @@ cmake --install "$build" --prefix "$work/installed" >"$work/log" 2>&1 || { cat "
 "$work/installed/bin/reshardcheck" --version
 test -f "$work/installed/share/reshardcheck/golden/m2n_matrix.cases"
 
-cmake -S "$here" -B "$work/build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_PREFIX_PATH="$work/installed" \
-  -DCMAKE_CXX_COMPILER="$compiler" "$@" >"$work/log" 2>&1 &&
-  cmake --build "$work/build" >>"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
+build_outside() {
+  cmake -S "$here" -B "$work/build" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_PREFIX_PATH="$work/installed" \
+    -DCMAKE_CXX_COMPILER="$compiler" "$@" && cmake --build "$work/build"
+}
+build_outside "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 
 "$work/build/own_subject"
 status=0

@@ -54,7 +54,7 @@ RC_GTEST_PROP(IntervalListLaws, IntervalsAreNeverEmptyAndNeverTouch, ()) {
   std::int64_t size = 0;
   for (std::size_t i = 0; i < list.intervals().size(); ++i) {
     RC_ASSERT(list.intervals()[i].size() > 0);
-    RC_ASSERT(i == 0 || list.intervals()[i - 1].end != list.intervals()[i].begin);
+    RC_ASSERT((i == 0 || list.intervals()[i - 1].end != list.intervals()[i].begin));
     size += list.intervals()[i].size();
   }
   RC_ASSERT(list.size() == size);

@@ -92,7 +92,7 @@ RC_GTEST_PROP(LayoutLaws, LocalTensorsExceedWhatIsOwnedOnlyUnderThePaddedRules, 
   const bool padded = std::any_of(layout.placements().begin(), layout.placements().end(), is_padded);
   for (std::size_t index = 0; index < layout.mesh().size(); ++index) {
     RC_ASSERT(layout.local_elements(index) >= layout.owned_elements(index));
-    RC_ASSERT(padded || layout.local_elements(index) == layout.owned_elements(index));
+    RC_ASSERT((padded || layout.local_elements(index) == layout.owned_elements(index)));
     RC_ASSERT(elements(layout.local_shape(index)) == layout.local_elements(index));
   }
 }
@@ -116,7 +116,7 @@ RC_GTEST_PROP(LayoutLaws, PermutedMeshAxesOfDifferentDimsChangeNoRanksShard, ())
   RC_PRE(mesh.axes() == 2);
   const Placement first = layout.placements()[0];
   const Placement second = layout.placements()[1];
-  RC_PRE(first.is_replicate() || first.dim != second.dim);
+  RC_PRE((first.is_replicate() || first.dim != second.dim));
   std::vector<Rank> transposed;
   for (std::int64_t j = 0; j < mesh.extents()[1]; ++j) {
     for (std::int64_t i = 0; i < mesh.extents()[0]; ++i) {

@@ -30,7 +30,7 @@ RC_GTEST_PROP(MeshLaws, CoordinatesAreTheRowMajorDigitsOfTheMeshIndex, ()) {
     std::int64_t folded = 0;
     for (std::size_t axis = 0; axis < mesh.axes(); ++axis) {
       const std::int64_t coordinate = mesh.coordinate(index, axis);
-      RC_ASSERT(coordinate >= 0 && coordinate < mesh.extents()[axis]);
+      RC_ASSERT((coordinate >= 0 && coordinate < mesh.extents()[axis]));
       folded = folded * mesh.extents()[axis] + coordinate;
     }
     RC_ASSERT(folded == static_cast<std::int64_t>(index));

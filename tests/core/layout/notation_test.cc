@@ -77,7 +77,7 @@ RC_GTEST_PROP(NotationLaws, DamagedTextIsAnErrorWithAPositionOrAnotherValidCase,
     RC_ASSERT(parsed.error().has_position());
     RC_ASSERT(parsed.error().position <= text.size());
     RC_ASSERT(!parsed.error().reason.empty());
-    for (const char c : parsed.error().reason) RC_ASSERT(c >= ' ' && c <= '~');
+    for (const char c : parsed.error().reason) RC_ASSERT((c >= ' ' && c <= '~'));
   }
 }
 

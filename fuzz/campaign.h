@@ -35,7 +35,8 @@ struct CampaignOptions {
   std::int64_t stop_after = 1;        // distinct findings; 0: go on to the end of the budget
   std::int64_t confirm_runs = 3;      // runs that decide whether a failure is flaky, the first included
   std::int64_t shrink_runs = 1'000;   // budget of one minimisation, in runs
-  std::int64_t swarm_block_cases = 250;  // cases that share one swarm configuration
+  std::int64_t flaky_runs = 40;       // runs that a case of a flaky finding gets to fail again
+  std::int64_t swarm_block_cases = 50;  // cases that share one swarm configuration
   bool swarm = true;
   GeneratorOptions generator;
   ExecutorOptions executor;
@@ -58,6 +59,7 @@ struct CampaignResult {
   CampaignEnd end = CampaignEnd::clean;
   std::int64_t cases = 0;
   std::array<std::int64_t, verdict_kinds> verdicts{};  // cases by VerdictKind
+  std::int64_t skipped = 0;                            // cases that needed more memory than allowed
   std::vector<Finding> findings;                       // distinct, in the order found
   std::string environment;                             // what surprised, when end is environment
   std::uint64_t digest = 0;  // of every case text and verdict in order: equal for equal seeds

@@ -37,7 +37,10 @@ struct Finding {
   std::string file;             // where it was written; empty when nowhere
 };
 
-/// "reshardcheck run FILE --subject NAME": replays a finding. Quoted for a shell; without a file the case itself.
+/// The text as one word of a POSIX shell, quoted where it must be.
+[[nodiscard]] std::string shell_word(std::string_view text);
+
+/// "reshardcheck run FILE --subject NAME": replays a finding; without a file the case itself.
 [[nodiscard]] std::string replay_command(const Finding& finding);
 
 /// The text of the finding's file.

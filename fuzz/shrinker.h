@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "core/layout/case.h"
+#include "fuzz/simplicity.h"
 #include "verifier/verdict.h"
 
 namespace reshardcheck {
@@ -25,12 +26,6 @@ namespace reshardcheck {
 /// The failure bucket of a verdict. Mismatch, unwritten and stale are one bucket, "wrong_data": which of them a
 /// wrong element shows as depends on what the buffer held before, not on the bug.
 [[nodiscard]] std::string_view bucket(VerdictKind kind);
-
-/// The total order of the shrinker: true when a is simpler than b. In falling weight: fewer tensors, fewer
-/// features beyond the plain case (options, overlap, rank orders and gaps, rules other than chunk, the
-/// gather_broadcast path, dtypes other than u8), fewer ranks, fewer axes, fewer sharding axes, fewer dims, fewer
-/// elements, then extents and placements from left to right, and last the text.
-[[nodiscard]] bool simpler(const Case& a, const Case& b);
 
 /// Every case that is one step simpler, simplest first, each once. The result of the shrinker fails in none.
 std::vector<Case> smaller_cases(const Case& value);

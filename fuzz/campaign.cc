@@ -1,0 +1,268 @@
+#include "fuzz/campaign.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "core/layout/notation.h"
+#include "core/subject/registry.h"
+#include "fuzz/features.h"
+#include "fuzz/shrinker.h"
+
+namespace reshardcheck {
+namespace {
+
+/// Runs before every campaign: an answer that is known.
+struct KnownAnswer {
+  std::string_view subject;
+  std::string_view text;
+  bool must_fail;
+};
+constexpr KnownAnswer known_answers[] = {
+    {"mutant:flat-chunk", "u8[5] 2x2@0 S(0),S(0) -> 1@4 R", true},
+    {"reference", "u8[6,5] 2x2@0 S(0),S(0) -> 3@4 S(1)", false},
+};
+
+/// After the end of a budget in seconds, what a minimisation that has begun may still take.
+constexpr double shrink_grace_seconds = 10;
+
+/// A failure that is not yet a finding.
+struct Failure {
+  std::int64_t index = 0;
+  Case value;
+  Verdict verdict;
+};
+
+class Campaign {
+ public:
+  Campaign(const CampaignOptions& options, Subject& subject, CampaignObserver& observer)
+      : options_(options), subject_(subject), observer_(observer), executor_(options.executor) {}
+
+  Result<CampaignResult> run() {
+    begin_seconds_ = options_.seconds > 0 ? options_.clock_seconds() : 0;
+    observer_.on_start(options_);
+    result_.environment = surprise();
+    if (result_.environment.empty()) {
+      const Status searched = search();
+      if (!searched) return searched.error();
+    }
+    result_.end = end();
+    observer_.on_end(options_, result_);
+    return result_;
+  }
+
+ private:
+  /// What a known answer came out as, when it is not what it must be; empty when all is well.
+  std::string surprise() {
+    for (const KnownAnswer& known : known_answers) {
+      const Result<Case> value = parse_case(known.text);
+      const Result<std::unique_ptr<Subject>> subject = make_subject(known.subject);
+      if (!value) return std::string(known.text) + ": " + value.error().reason;
+      if (!subject) return std::string(known.subject) + ": " + subject.error().reason;
+      const Result<Verdict> verdict = executor_.run(*value, **subject);
+      if (!verdict) return verdict.error().reason;
+      if (verdict->failed() != known.must_fail) {
+        return std::string(known.subject) + (known.must_fail ? " must fail on " : " must pass ") + std::string(known.text) +
+               " but came out as " + std::string(name(verdict->kind));
+      }
+    }
+    return "";
+  }
+
+  Status search() {
+    rc::Random random(options_.seed);
+    rc::Random block_random;
+    GeneratorOptions generator = options_.generator;
+    while (!spent()) {
+      const std::int64_t index = result_.cases;
+      if (index % options_.swarm_block_cases == 0) {
+        block_random = random.split();
+        RandomChoices choices(block_random.split());
+        // Every fourth block has everything, so that no combination is out of reach.
+        const bool everything = !options_.swarm || index / options_.swarm_block_cases % 4 == 0;
+        generator = everything ? options_.generator : draw_swarm(choices, options_.generator);
+      }
+      RandomChoices choices(block_random.split());
+      const Status done = judge(index, generate_case(choices, generator));
+      if (!done) return done;
+    }
+    return Ok{};
+  }
+
+  Status judge(std::int64_t index, const Case& value) {
+    const std::optional<Verdict> verdict = run_once(value);
+    ++result_.cases;
+    note(value, verdict);
+    if (!verdict) {
+      ++result_.skipped;
+      return Ok{};
+    }
+    observer_.on_case(index, value, *verdict);
+    ++result_.verdicts[static_cast<std::size_t>(verdict->kind)];
+    if (verdict->failed()) {
+      const Status kept = keep({index, value, *verdict});
+      if (!kept) return kept;
+    }
+    observer_.on_progress({result_.cases, std::ssize(result_.findings), fraction()});
+    return Ok{};
+  }
+
+  std::optional<Verdict> run_once(const Case& value) {
+    Result<Verdict> verdict = executor_.run(value, subject_);
+    if (!verdict) return std::nullopt;
+    return *std::move(verdict);
+  }
+
+  void note(const Case& value, const std::optional<Verdict>& verdict) {
+    const std::string line = to_text(value) + " " + std::string(verdict ? name(verdict->kind) : "skipped");
+    result_.digest = XXH3_64bits_withSeed(line.data(), line.size(), result_.digest);
+  }
+
+  // ---- from a failure to a finding -----------------------------------------------------------------------------
+
+  /// Shrinks a failure and what slips out on the way, and adds what is new.
+  Status keep(Failure failure) {
+    std::vector<Failure> open{std::move(failure)};
+    std::map<std::string, bool> known;  // buckets that slipped out already, so that each is followed once
+    for (std::size_t i = 0; i < open.size() && (i == 0 || !enough()); ++i) {
+      observer_.on_failure(open[i].index, open[i].value, open[i].verdict);
+      std::vector<Failure> slipped;
+      Finding finding = minimise(open[i], slipped);
+      for (Failure& each : slipped) {
+        const bool followed = !known.emplace(bucket(each.verdict.kind), true).second || options_.stop_after == 1;
+        if (!followed) open.push_back(std::move(each));
+      }
+      known.emplace(bucket(open[i].verdict.kind), true);
+      const Status added = add(std::move(finding));
+      if (!added) return added;
+    }
+    return Ok{};
+  }
+
+  Finding minimise(const Failure& failure, std::vector<Failure>& slipped) {
+    Finding finding;
+    finding.original = failure.value;
+    finding.original_verdict = failure.verdict;
+    finding.subject = options_.subject;
+    finding.world = options_.world;
+    finding.seed = options_.seed;
+    finding.case_index = failure.index;
+    finding.confirm_runs = options_.confirm_runs;
+    finding.failed_runs = 1 + failures(failure.value, options_.confirm_runs - 1);
+    const bool flaky = finding.failed_runs < finding.confirm_runs;
+    ShrinkOptions shrinking;
+    shrinking.max_runs = options_.shrink_runs;
+    shrinking.out_of_time = [this] { return out_of_time(shrink_grace_seconds); };
+    shrinking.on_best = [this](const Case& value, const Verdict& verdict) { observer_.on_best(value, verdict); };
+    shrinking.on_slipped = [&](const Case& value, const Verdict& verdict) {
+      slipped.push_back({failure.index, value, verdict});
+    };
+    const RunCase run = [&](const Case& value) { return flaky ? run_until_failure(value) : run_once(value); };
+    ShrinkResult shrunk = shrink(failure.value, failure.verdict, run, shrinking);
+    finding.minimal = std::move(shrunk.minimal);
+    finding.verdict = std::move(shrunk.verdict);
+    finding.shrink_runs = shrunk.runs;
+    finding.one_minimal = shrunk.one_minimal;
+    if (flaky) mark_flaky(finding);
+    finding.bucket = std::string(bucket(finding.verdict.kind)) + " " + feature_words(finding.minimal);
+    return finding;
+  }
+
+  std::int64_t failures(const Case& value, std::int64_t runs) {
+    std::int64_t failed = 0;
+    for (std::int64_t i = 0; i < runs; ++i) {
+      const std::optional<Verdict> verdict = run_once(value);
+      failed += verdict && verdict->failed() ? 1 : 0;
+    }
+    return failed;
+  }
+
+  std::optional<Verdict> run_until_failure(const Case& value) {
+    std::optional<Verdict> verdict;
+    for (std::int64_t i = 0; i < options_.flaky_runs && !(verdict && verdict->failed()); ++i) verdict = run_once(value);
+    return verdict;
+  }
+
+  void mark_flaky(Finding& finding) {
+    finding.confirm_runs = options_.flaky_runs;
+    finding.failed_runs = failures(finding.minimal, options_.flaky_runs);
+    finding.verdict.detail = "fails in " + std::to_string(finding.failed_runs) + " of " +
+                             std::to_string(finding.confirm_runs) + " runs: " + std::string(name(finding.verdict.kind)) +
+                             ", " + finding.verdict.detail;
+    finding.verdict.kind = VerdictKind::flaky;
+  }
+
+  Status add(Finding finding) {
+    for (Finding& known : result_.findings) {
+      if (known.bucket != finding.bucket) continue;
+      ++known.duplicates;
+      return Ok{};
+    }
+    if (!options_.out_directory.empty()) {
+      Result<std::string> file = write_finding(options_.out_directory, CorpusFolder::crashing, finding);
+      if (!file) return file.error();
+      finding.file = *std::move(file);
+    }
+    observer_.on_finding(finding);
+    result_.findings.push_back(std::move(finding));
+    return Ok{};
+  }
+
+  // ---- the end -------------------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool enough() const {
+    return options_.stop_after > 0 && std::ssize(result_.findings) >= options_.stop_after;
+  }
+  [[nodiscard]] double elapsed_seconds() const { return options_.clock_seconds() - begin_seconds_; }
+  [[nodiscard]] bool out_of_time(double grace_seconds) const {
+    if (options_.cancelled && options_.cancelled()) return true;
+    return options_.seconds > 0 && elapsed_seconds() >= options_.seconds + grace_seconds;
+  }
+  [[nodiscard]] bool spent() const {
+    return enough() || (options_.cases > 0 && result_.cases >= options_.cases) || out_of_time(0);
+  }
+  [[nodiscard]] double fraction() const {
+    double done = 0;
+    if (options_.cases > 0) done = static_cast<double>(result_.cases) / static_cast<double>(options_.cases);
+    if (options_.seconds > 0) done = std::max(done, elapsed_seconds() / options_.seconds);
+    return std::min(done, 1.0);
+  }
+
+  [[nodiscard]] CampaignEnd end() const {
+    if (!result_.environment.empty()) return CampaignEnd::environment;
+    if (result_.findings.empty()) return CampaignEnd::clean;
+    const bool flaky = std::all_of(result_.findings.begin(), result_.findings.end(), [](const Finding& finding) {
+      return finding.verdict.kind == VerdictKind::flaky;
+    });
+    return flaky ? CampaignEnd::only_flaky : CampaignEnd::findings;
+  }
+
+  const CampaignOptions& options_;
+  Subject& subject_;
+  CampaignObserver& observer_;
+  Executor executor_;
+  CampaignResult result_;
+  double begin_seconds_ = 0;
+};
+
+}  // namespace
+
+Result<CampaignResult> run_campaign(const CampaignOptions& options, CampaignObserver& observer) {
+  if (options.cases <= 0 && options.seconds <= 0) return Error{"a campaign needs a budget: cases or seconds"};
+  if (options.seconds > 0 && !options.clock_seconds) return Error{"a budget in seconds needs a clock"};
+  if (options.swarm_block_cases < 1 || options.confirm_runs < 1) return Error{"blocks and confirmations start at 1"};
+  const GeneratorOptions& generator = options.generator;
+  if (generator.min_world_ranks > generator.max_world_ranks || generator.max_world_ranks < 2) {
+    return Error{"ranks " + std::to_string(generator.min_world_ranks) + ".." + std::to_string(generator.max_world_ranks) +
+                 ": a world has at least 2 ranks, and no more at least than at most"};
+  }
+  if (options.world != "sim") return Error{"world '" + options.world + "' is not known; known: sim"};
+  const Result<std::unique_ptr<Subject>> subject = make_subject(options.subject);
+  if (!subject) return subject.error();
+  return Campaign(options, **subject, observer).run();
+}
+
+}  // namespace reshardcheck

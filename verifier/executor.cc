@@ -97,7 +97,7 @@ class Executor::Implementation {
   [[nodiscard]] bool all_clean() const;
   [[nodiscard]] std::span<RankCheck> ranks() { return std::span(ranks_).first(world_ranks_); }
   [[nodiscard]] std::span<const RankCheck> ranks() const { return std::span(ranks_).first(world_ranks_); }
-  [[nodiscard]] SimOptions sim_options(Call call, bool faults) const;
+  [[nodiscard]] RunOptions sim_options(Call call, bool faults) const;
 
   ExecutorOptions options_;
   SimWorld world_;
@@ -177,8 +177,8 @@ void Executor::Implementation::run_calls() {
   }
 }
 
-SimOptions Executor::Implementation::sim_options(Call call, bool faults) const {
-  SimOptions options;
+RunOptions Executor::Implementation::sim_options(Call call, bool faults) const {
+  RunOptions options;
   options.world_ranks = static_cast<std::int64_t>(world_ranks_);
   options.seed = mix(case_->options.seed + golden_ratio * static_cast<std::uint64_t>(call.pass * fill_.refits() + call.refit + 1));
   if (faults) options.faults = case_->options.faults;

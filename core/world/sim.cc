@@ -4,6 +4,8 @@
 // Network, collectives in Collective, and the words for a deadlock in sim_waits.
 #include "core/world/sim.h"
 
+#include <fmt/format.h>
+
 #include <exception>
 #include <memory>
 #include <new>
@@ -22,12 +24,12 @@ namespace reshardcheck {
 
 class SimWorld::Implementation {
  public:
-  WorldOutcome run(const SimOptions& options, const RankBody& body, Traffic& traffic);
+  WorldOutcome run(const RunOptions& options, const RankBody& body, Traffic& traffic);
 
  private:
   class Participant;
 
-  void begin(const SimOptions& options, const RankBody& body);
+  void begin(const RunOptions& options, const RankBody& body);
   bool step();
   void run_one_rank();
   void deliver_one_message();
@@ -41,7 +43,7 @@ class SimWorld::Implementation {
   [[nodiscard]] Participant& participant(Rank rank) const { return *participants_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] Rank last_rank() const { return static_cast<Rank>(world_ranks_) - 1; }
 
-  const SimOptions* options_ = nullptr;
+  const RunOptions* options_ = nullptr;
   const RankBody* body_ = nullptr;
   bool running_ = false;
   bool rank_faults_ = false;
@@ -282,9 +284,8 @@ RankWait SimWorld::Implementation::Participant::standing() const {
 
 // ---- The run ---------------------------------------------------------------------------------------------------
 
-WorldOutcome SimWorld::Implementation::run(const SimOptions& options, const RankBody& body, Traffic& traffic) {
+WorldOutcome SimWorld::Implementation::run(const RunOptions& options, const RankBody& body, Traffic& traffic) {
   RESHARDCHECK_CHECK(!running_);
-  RESHARDCHECK_CHECK(options.world_ranks >= 0 && options.world_ranks <= limits::max_ranks);
   running_ = true;
   begin(options, body);
   while (step()) {
@@ -295,7 +296,7 @@ WorldOutcome SimWorld::Implementation::run(const SimOptions& options, const Rank
   return outcome();
 }
 
-void SimWorld::Implementation::begin(const SimOptions& options, const RankBody& body) {
+void SimWorld::Implementation::begin(const RunOptions& options, const RankBody& body) {
   options_ = &options;
   body_ = &body;
   world_ranks_ = static_cast<std::size_t>(options.world_ranks);
@@ -418,8 +419,19 @@ WorldOutcome SimWorld::Implementation::outcome() {
 SimWorld::SimWorld() : implementation_(std::make_unique<Implementation>()) {}
 SimWorld::~SimWorld() = default;
 
-WorldOutcome SimWorld::run(const SimOptions& options, const RankBody& body, Traffic& traffic) {
+std::optional<std::string> SimWorld::unsupported(const RunOptions& options) const {
+  if (options.world_ranks >= 0 && options.world_ranks <= limits::max_ranks) return std::nullopt;
+  return fmt::format("the sim world holds 0 to {} ranks, not {}", limits::max_ranks, options.world_ranks);
+}
+
+WorldOutcome SimWorld::run(const RunOptions& options, const RankBody& body, Traffic& traffic) {
+  RESHARDCHECK_CHECK(!unsupported(options));
   return implementation_->run(options, body, traffic);
+}
+
+bool SimWorld::renew() {
+  implementation_ = std::make_unique<Implementation>();
+  return true;
 }
 
 std::int64_t SimWorld::stack_bytes_per_rank() { return static_cast<std::int64_t>(Fiber::stack_bytes()); }

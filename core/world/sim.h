@@ -25,34 +25,24 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
+#include <optional>
+#include <string>
+#include <string_view>
 
-#include "core/layout/case.h"
-#include "core/plan/topology.h"
 #include "core/world/world.h"
 
 namespace reshardcheck {
 
-struct SimOptions {
-  std::int64_t world_ranks = 1;
-  std::uint64_t seed = 0;         // delivery order, and which bit is corrupted
-  std::span<const Fault> faults;  // injected into this run; must outlive it
-  Topology topology;              // only to count traffic by link class
-};
-
-class SimWorld {
+class SimWorld final : public World {
  public:
   SimWorld();
-  ~SimWorld();
-  SimWorld(const SimWorld&) = delete;
-  SimWorld& operator=(const SimWorld&) = delete;
+  ~SimWorld() override;
 
-  /// Runs `body` once per rank to its end. Bodies must return when an operation fails. `traffic` is set to what the
-  /// run's messages carried (a broadcast's bytes count too, from the root to each other rank, but not as messages).
-  /// The outcome is peer_lost whenever a rank was killed, unless ranks deadlocked for another reason. Bodies should
-  /// not throw: when one does, its rank ends there, the run goes on, and the first such exception comes out of run().
-  /// Not reentrant: a body must not call run().
-  WorldOutcome run(const SimOptions& options, const RankBody& body, Traffic& traffic);
+  [[nodiscard]] std::string_view name() const override { return "sim"; }
+  [[nodiscard]] std::optional<std::string> unsupported(const RunOptions& options) const override;
+  /// The outcome is peer_lost whenever a rank was killed, unless ranks deadlocked for another reason.
+  WorldOutcome run(const RunOptions& options, const RankBody& body, Traffic& traffic) override;
+  bool renew() override;
 
   /// Bytes of stack a rank costs, for the memory estimate of a case.
   static std::int64_t stack_bytes_per_rank();

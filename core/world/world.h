@@ -5,19 +5,22 @@
 // receive has taken it (rendezvous), so a buffer must stay as it is until wait() returns, and a send nobody
 // receives never finishes: what works here works without hidden buffering anywhere.
 //
-// Every wait ends. A world that can see that nothing will happen any more (sim) or whose deadline has passed
-// (threads, mpi) fails all open waits, and the outcome of the run says what each rank was waiting for.
+// Every wait ends. A world that sees that nothing will happen any more, or whose deadline has passed, fails all open
+// waits, and the outcome of the run says what each rank was waiting for.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/layout/case.h"
 #include "core/layout/mesh.h"
+#include "core/plan/topology.h"
 
 namespace reshardcheck {
 
@@ -82,5 +85,56 @@ struct WorldOutcome {
 };
 
 using RankBody = std::function<void(Endpoint&)>;
+
+/// What a run is told besides its body. On a world of many processes all of them give the same.
+struct RunOptions {
+  std::int64_t world_ranks = 1;
+  std::uint64_t seed = 0;         // sim: delivery order, and which bit is corrupted
+  std::span<const Fault> faults;  // sim: injected into this run; must outlive it
+  Topology topology;              // only to count traffic by link class
+  std::int64_t deadline_ms = 0;   // threads, mpi: from the call of run(); 0: none
+};
+
+/// The ranks of a run whose bodies this process executes: `count` of them from `first`.
+struct LocalRanks {
+  Rank first = 0;
+  Rank count = 0;
+  [[nodiscard]] bool contain(Rank rank) const { return rank >= first && rank - first < count; }
+  friend bool operator==(const LocalRanks&, const LocalRanks&) = default;
+};
+
+class World {
+ public:
+  virtual ~World() = default;
+  World() = default;
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  /// What --world takes: sim, threads, mpi.
+  [[nodiscard]] virtual std::string_view name() const = 0;
+
+  /// Why this world cannot do such a run (too few processes, faults it cannot inject), in one line, or nothing.
+  [[nodiscard]] virtual std::optional<std::string> unsupported(const RunOptions& options) const = 0;
+
+  /// The ranks that run() executes in this process: all of them, unless the world spans processes.
+  [[nodiscard]] virtual LocalRanks local_ranks(std::int64_t world_ranks) const {
+    return {0, static_cast<Rank>(world_ranks)};
+  }
+
+  /// Runs `body` once for each local rank, to its end; every process of the world must call. Bodies must return when
+  /// an operation fails. `traffic` is set to what the local ranks sent: a broadcast's bytes count too, from the root
+  /// to each other rank, but not as messages. The counts of the outcome are of the local ranks as well; status and
+  /// text are of all. Operations that a body leaves behind are cancelled: no buffer is touched after its owner is gone.
+  /// Bodies should not throw: when one does, its rank ends there, and the first such exception comes out of run().
+  /// Not reentrant; options that are unsupported() are a programming error.
+  virtual WorldOutcome run(const RunOptions& options, const RankBody& body, Traffic& traffic) = 0;
+
+  /// Drops what the world keeps from run to run (stacks, threads, communicators) and makes it anew; every process of
+  /// the world must call. False when that failed: the world is spent.
+  virtual bool renew() = 0;
+
+  /// True when an earlier run left the world unfit for another: its process has to be replaced.
+  [[nodiscard]] virtual bool spent() const { return false; }
+};
 
 }  // namespace reshardcheck

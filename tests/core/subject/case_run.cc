@@ -138,7 +138,7 @@ class Runner {
     const std::size_t end = std::min(first + batch_tensors(), case_.tensors.size());
     const SessionOptions session_options{Topology::of(case_.options), case_.options.chunk_bytes};
     Traffic traffic;
-    const SimOptions sim{.world_ranks = std::ssize(ranks_),
+    const RunOptions sim{.world_ranks = std::ssize(ranks_),
                          .seed = options_.seed + static_cast<std::uint64_t>(call),
                          .faults = {},
                          .topology = session_options.topology};

@@ -28,7 +28,7 @@ struct SimRun {
     return run(world, body);
   }
   WorldOutcome run(SimWorld& world, const RankBody& body) {
-    const SimOptions options{.world_ranks = ranks, .seed = seed, .faults = faults, .topology = topology};
+    const RunOptions options{.world_ranks = ranks, .seed = seed, .faults = faults, .topology = topology};
     return world.run(options, body, traffic);
   }
 };

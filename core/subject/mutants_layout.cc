@@ -174,7 +174,8 @@ bool swap_segments(SeenSide& side) {
       const IntervalList owned = side.layout.piece(i, dim).owned;
       IntervalList swapped;
       for (const Interval part : {Interval{middle, end}, Interval{0, middle}, Interval{end, extent_of(side, dim)}}) {
-        for (const Interval& interval : owned.within(part).intervals()) swapped.append(interval);
+        const IntervalList local = owned.within(part);
+        for (const Interval& interval : local.intervals()) swapped.append(interval);
       }
       side.piece(i, dim).owned = swapped;
     }

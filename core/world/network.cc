@@ -27,7 +27,7 @@ void clear_bounded(std::vector<T>& entries) {
 
 void Network::begin(std::span<const Fault> faults, const Topology& topology) {
   faults_ = faults;
-  topology_ = topology;
+  traffic_.begin(topology);
   if (table_.size() > kept_entries) {
     std::vector<std::uint32_t>().swap(table_);
   } else {
@@ -42,7 +42,6 @@ void Network::begin(std::span<const Fault> faults, const Topology& topology) {
   sent_messages_ = 0;
   matched_messages_ = 0;
   undelivered_messages_ = 0;
-  traffic_ = {};
 }
 
 Network::Id Network::post_send(RankPair ranks, std::span<const std::byte> message) {
@@ -127,12 +126,6 @@ void Network::release(Id id) {
   RESHARDCHECK_CHECK(done(id));
   operations_[id].next = released_;
   released_ = id;
-}
-
-void Network::count_bytes(RankPair ranks, std::size_t bytes) {
-  if (ranks.from == ranks.to) return;  // no link
-  (topology_.same_domain(ranks.from, ranks.to) ? traffic_.within_domains_bytes : traffic_.across_domains_bytes) +=
-      bytes;
 }
 
 std::size_t Network::table_position_of(RankPair ranks) const {
@@ -250,8 +243,7 @@ Network::Delivery Network::transfer(Id send, SimRandom& random) {
   // 3. The accounts.
   --matched_messages_;
   --undelivered_messages_;
-  ++traffic_.messages;
-  count_bytes(ranks, carried_bytes);
+  traffic_.count_message(ranks, carried_bytes);
   if (!forget_duplicate(send)) return {.ranks = ranks, .send = send, .receive = receive};
   release(send);  // nobody waits for it
   return {.ranks = ranks, .send = none, .receive = receive};

@@ -17,16 +17,10 @@
 #include "core/layout/case.h"
 #include "core/plan/topology.h"
 #include "core/world/sim_random.h"
+#include "core/world/traffic.h"
 #include "core/world/world.h"
 
 namespace reshardcheck {
-
-/// The ordered pair of ranks a message travels between.
-struct RankPair {
-  Rank from = 0;
-  Rank to = 0;
-  friend bool operator==(const RankPair&, const RankPair&) = default;
-};
 
 class Network {
  public:
@@ -67,9 +61,9 @@ class Network {
 
   /// Messages posted (or made by a duplicate fault) and not lost on the way that no receive has taken.
   [[nodiscard]] std::int64_t undelivered_messages() const { return undelivered_messages_; }
-  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
-  /// Counts bytes that a collective moved.
-  void count_bytes(RankPair ranks, std::size_t bytes);
+  [[nodiscard]] const Traffic& traffic() const { return traffic_.total(); }
+  /// For bytes that collectives move.
+  [[nodiscard]] TrafficCount& traffic_count() { return traffic_; }
 
  private:
   enum class State : std::uint8_t { open, matched, done, cancelled };
@@ -126,7 +120,6 @@ class Network {
   bool forget_duplicate(Id send);
 
   std::span<const Fault> faults_;
-  Topology topology_;
   std::vector<Operation> operations_;
   Id released_ = none;
   std::vector<Pair> pairs_;                 // in the order in which they were first used
@@ -137,7 +130,7 @@ class Network {
   std::int64_t sent_messages_ = 0;
   std::int64_t matched_messages_ = 0;
   std::int64_t undelivered_messages_ = 0;
-  Traffic traffic_;
+  TrafficCount traffic_;
 };
 
 }  // namespace reshardcheck

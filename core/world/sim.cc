@@ -1,7 +1,7 @@
 // The scheduler of the simulated world: ranks as fibers, the choice of the next event, and the end of hopeless waits.
 //
 // Between events the scheduler's own stack runs; a rank's fiber runs until it has to wait. Messages live in the
-// Network, collectives in Collective, and the words for a deadlock in sim_waits.
+// Network, collectives in Collective, and the words for a deadlock in stuck.
 #include "core/world/sim.h"
 
 #include <fmt/format.h>
@@ -9,16 +9,18 @@
 #include <exception>
 #include <memory>
 #include <new>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/layout/limits.h"
 #include "core/layout/result.h"
+#include "core/world/collective.h"
 #include "core/world/fiber.h"
 #include "core/world/network.h"
-#include "core/world/sim_collective.h"
+#include "core/world/requests.h"
 #include "core/world/sim_random.h"
-#include "core/world/sim_waits.h"
+#include "core/world/stuck.h"
 
 namespace reshardcheck {
 
@@ -71,13 +73,13 @@ class SimWorld::Implementation::Participant final : public Endpoint {
   [[nodiscard]] Rank world_ranks() const override { return static_cast<Rank>(world_.world_ranks_); }
 
   Request post_send(Rank to, std::span<const std::byte> message) override {
-    if (const CommStatus status = enter(to); status != CommStatus::ok) return keep({Network::none, status});
-    return keep({world_.network_.post_send({.from = rank_, .to = to}, message), CommStatus::ok});
+    if (const CommStatus status = enter(to); status != CommStatus::ok) return requests_.keep({Network::none, status});
+    return requests_.keep({world_.network_.post_send({.from = rank_, .to = to}, message), CommStatus::ok});
   }
 
   Request post_receive(Rank from, std::span<std::byte> buffer) override {
-    if (const CommStatus status = enter(from); status != CommStatus::ok) return keep({Network::none, status});
-    return keep({world_.network_.post_receive({.from = from, .to = rank_}, buffer), CommStatus::ok});
+    if (const CommStatus status = enter(from); status != CommStatus::ok) return requests_.keep({Network::none, status});
+    return requests_.keep({world_.network_.post_receive({.from = from, .to = rank_}, buffer), CommStatus::ok});
   }
 
   CommStatus wait(Request request) override;
@@ -96,7 +98,7 @@ class SimWorld::Implementation::Participant final : public Endpoint {
   [[nodiscard]] bool killed() const { return killed_; }
   [[nodiscard]] bool waits_for(Network::Id operation) const { return waiting_for_ == operation; }
   [[nodiscard]] bool suspended() const { return state_ == State::suspended; }
-  /// Without the peer of a collective, which only the world can tell.
+  /// Except in a collective, which only the world can tell.
   [[nodiscard]] RankWait standing() const;
 
  private:
@@ -105,14 +107,12 @@ class SimWorld::Implementation::Participant final : public Endpoint {
   struct Open {
     Network::Id operation = Network::none;
     CommStatus status = CommStatus::ok;
-    bool waited = false;
   };
 
   static void run_body(void* participant);
   CommStatus enter(Rank peer);
   CommStatus rank_fault(std::int64_t call);
   CommStatus join(const CollectiveEntry& entry);
-  Request keep(Open open);
   void suspend();
   void cancel_all();
 
@@ -123,11 +123,7 @@ class SimWorld::Implementation::Participant final : public Endpoint {
   bool stalled_ = false;
   std::int64_t calls_ = 0;
   Network::Id waiting_for_ = Network::none;
-  // Requests are numbered from 0 in a run; requests_[0] is number first_request_. The list empties whenever every
-  // request has been waited for.
-  std::vector<Open> requests_;
-  Request first_request_ = 0;
-  std::size_t open_requests_ = 0;
+  Requests<Open> requests_;
   std::unique_ptr<Fiber> fiber_;
 };
 
@@ -139,9 +135,7 @@ void SimWorld::Implementation::Participant::begin() {
   stalled_ = false;
   calls_ = 0;
   waiting_for_ = Network::none;
-  requests_.clear();
-  first_request_ = 0;
-  open_requests_ = 0;
+  requests_.begin();
 }
 
 void SimWorld::Implementation::Participant::go_on() {
@@ -208,39 +202,26 @@ CommStatus SimWorld::Implementation::Participant::rank_fault(std::int64_t call) 
   return CommStatus::ok;
 }
 
-Request SimWorld::Implementation::Participant::keep(Open open) {
-  requests_.push_back(open);
-  ++open_requests_;
-  return first_request_ + static_cast<Request>(requests_.size() - 1);
-}
-
 CommStatus SimWorld::Implementation::Participant::wait(Request request) {
   const CommStatus entered = enter(rank_);
   if (entered == CommStatus::killed) return entered;
-  const std::size_t index = request - first_request_;  // wraps to a huge number for requests of long ago
-  if (index >= requests_.size() || requests_[index].waited) return CommStatus::bad_argument;
-  Open& open = requests_[index];
-  open.waited = true;
-  CommStatus status = open.status;
-  if (const Network::Id operation = open.operation; operation != Network::none) {
-    if (!world_.network_.done(operation) && !world_.hopeless_) {
-      waiting_for_ = operation;
-      suspend();
-      waiting_for_ = Network::none;
-    }
-    if (world_.network_.done(operation)) {
-      status = world_.network_.status(operation);
-      world_.network_.release(operation);
-    } else {
-      status = world_.stuck_.of_rank[static_cast<std::size_t>(rank_)];
-      world_.network_.cancel(operation);
-    }
+  const std::optional<Open> open = requests_.take(request);
+  if (!open) return CommStatus::bad_argument;
+  const Network::Id operation = open->operation;
+  if (operation == Network::none) return open->status;
+  Network& network = world_.network_;
+  if (!network.done(operation) && !world_.hopeless_) {
+    waiting_for_ = operation;
+    suspend();
+    waiting_for_ = Network::none;
   }
-  if (--open_requests_ == 0) {
-    first_request_ += static_cast<Request>(requests_.size());
-    requests_.clear();
+  if (network.done(operation)) {
+    const CommStatus status = network.status(operation);
+    network.release(operation);
+    return status;
   }
-  return status;
+  network.cancel(operation);
+  return world_.stuck_.of_rank[static_cast<std::size_t>(rank_)];
 }
 
 CommStatus SimWorld::Implementation::Participant::join(const CollectiveEntry& entry) {
@@ -257,25 +238,14 @@ CommStatus SimWorld::Implementation::Participant::join(const CollectiveEntry& en
 }
 
 void SimWorld::Implementation::Participant::cancel_all() {
-  for (Open& open : requests_) {
-    if (!open.waited && open.operation != Network::none) world_.network_.cancel(open.operation);
-    open.waited = true;
-  }
+  requests_.take_all([this](const Open& open) {
+    if (open.operation != Network::none) world_.network_.cancel(open.operation);
+  });
 }
 
 RankWait SimWorld::Implementation::Participant::standing() const {
   if (killed_) return {.standing = Standing::killed};
   if (finished()) return {.standing = Standing::returned};
-  if (world_.collective_.joined(rank_)) {
-    switch (world_.collective_.entry(rank_).kind) {
-      case CollectiveKind::barrier:
-        return {.standing = Standing::barrier};
-      case CollectiveKind::broadcast:
-        return {.standing = Standing::broadcast};
-      case CollectiveKind::allreduce:
-        return {.standing = Standing::allreduce};
-    }
-  }
   if (waiting_for_ == Network::none) return {.standing = Standing::stalled};
   const RankPair ranks = world_.network_.ranks(waiting_for_);
   if (world_.network_.kind(waiting_for_) == Network::Kind::send) return {Standing::sending, ranks.to};
@@ -367,7 +337,7 @@ void SimWorld::Implementation::make_suspended_ready() {
 
 /// Called by the last rank that joined, which goes on; all the others wait in the collective.
 void SimWorld::Implementation::complete_collective() {
-  collective_.complete(network_);
+  collective_.complete(network_.traffic_count());
   make_suspended_ready();
 }
 
@@ -379,27 +349,11 @@ void SimWorld::Implementation::end_waits() {
   make_suspended_ready();
 }
 
-/// A collective waits for the first rank that will not come: a killed one, else any that has not joined. When all
-/// have joined they disagree, and each waits for the first that joined something else.
 std::vector<RankWait> SimWorld::Implementation::waits() const {
   std::vector<RankWait> waits;
   waits.reserve(world_ranks_);
-  Rank missing = -1;
-  Rank other = -1;
-  for (Rank rank = 0; rank <= last_rank(); ++rank) {
-    waits.push_back(participant(rank).standing());
-    if (!collective_.joined(rank)) {
-      const bool first_killed = participant(rank).killed() && missing >= 0 && !participant(missing).killed();
-      if (missing < 0 || first_killed) missing = rank;
-    } else if (other < 0 && !collective_.entry(rank).agrees_with(collective_.entry(0))) {
-      other = rank;
-    }
-  }
-  for (Rank rank = 0; rank <= last_rank(); ++rank) {
-    if (!collective_.joined(rank)) continue;
-    const bool agrees = collective_.entry(rank).agrees_with(collective_.entry(0));
-    waits[static_cast<std::size_t>(rank)].peer = missing >= 0 ? missing : (agrees ? other : 0);
-  }
+  for (Rank rank = 0; rank <= last_rank(); ++rank) waits.push_back(participant(rank).standing());
+  collective_.point_waits(waits);
   return waits;
 }
 

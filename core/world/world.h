@@ -89,10 +89,10 @@ using RankBody = std::function<void(Endpoint&)>;
 /// What a run is told besides its body. On a world of many processes all of them give the same.
 struct RunOptions {
   std::int64_t world_ranks = 1;
-  std::uint64_t seed = 0;         // sim: delivery order, and which bit is corrupted
-  std::span<const Fault> faults;  // sim: injected into this run; must outlive it
-  Topology topology;              // only to count traffic by link class
-  std::int64_t deadline_ms = 0;   // threads, mpi: from the call of run(); 0: none
+  std::uint64_t seed = 0;              // sim: delivery order, and which bit is corrupted
+  std::span<const Fault> faults = {};  // sim: injected into this run; must outlive it
+  Topology topology = {};              // only to count traffic by link class
+  std::int64_t deadline_ms = 0;        // threads, mpi: from the call of run(); 0: none
 };
 
 /// The ranks of a run whose bodies this process executes: `count` of them from `first`.

@@ -1,14 +1,11 @@
-// Short forms for tests of the simulated world: run a body on some ranks under a seed, and make messages of numbers.
+// Short form for tests of the simulated world: run a body on some ranks under a seed.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <span>
 #include <vector>
 
 #include "core/world/sim.h"
+#include "tests/core/world/number.h"
 
 namespace reshardcheck {
 
@@ -32,15 +29,5 @@ struct SimRun {
     return world.run(options, body, traffic);
   }
 };
-
-/// A message that holds one number.
-struct Number {
-  std::uint32_t value = 0;
-
-  [[nodiscard]] std::span<const std::byte> message() const { return std::as_bytes(std::span(&value, 1)); }
-  [[nodiscard]] std::span<std::byte> buffer() { return std::as_writable_bytes(std::span(&value, 1)); }
-};
-
-inline constexpr std::uint32_t untouched = 0xDEADBEEF;
 
 }  // namespace reshardcheck

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/world/sim.h"
-#include "core/world/sim_waits.h"
+#include "core/world/stuck.h"
 #include "tests/core/world/sim_run.h"
 
 namespace reshardcheck {

@@ -1,4 +1,4 @@
-// Who waits for whom, when nothing in a simulated world can go on.
+// Who waits for whom, when nothing in a world can go on.
 //
 // Every rank that has not returned stands at one operation and waits for one other rank, so the waits form chains
 // that end at a rank that will never answer, or circles. This is where they are told apart and put into words.

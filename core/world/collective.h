@@ -1,4 +1,4 @@
-// Collective: one barrier, broadcast or allreduce of a simulated world, from the first rank that joins to the last.
+// Collective: one barrier, broadcast or allreduce among ranks of one process, from the first that joins to the last.
 //
 // Collectives are not made of messages: the last rank to join completes them, while all ranks stand still. They are
 // as strict as a collective can be: no rank leaves before all have joined. Ranks that join different operations
@@ -10,7 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "core/world/network.h"
+#include "core/world/stuck.h"
+#include "core/world/traffic.h"
 #include "core/world/world.h"
 
 namespace reshardcheck {
@@ -43,10 +44,15 @@ class Collective {
 
   /// Moves the data and sets every entry's status; all ranks have left afterwards. The bytes of a broadcast count
   /// as traffic from the root to each other rank, but not as messages; those of an allreduce do not count.
-  void complete(Network& network);
+  void complete(TrafficCount& traffic);
+
+  /// Says for whom each joined rank waits: the first that has not joined, a killed one before others; when all have
+  /// joined they disagree, and each waits for the first that joined something else. `waits` by rank, with the
+  /// standing of those that have not joined already filled in.
+  void point_waits(std::span<RankWait> waits) const;
 
  private:
-  void broadcast(Network& network);
+  void broadcast(TrafficCount& traffic);
   void allreduce();
 
   std::vector<CollectiveEntry> entries_;  // by rank

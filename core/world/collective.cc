@@ -1,5 +1,5 @@
 // The data movement of collectives, done by the last rank that joins.
-#include "core/world/sim_collective.h"
+#include "core/world/collective.h"
 
 #include <algorithm>
 #include <cstring>
@@ -7,6 +7,21 @@
 #include "core/layout/result.h"
 
 namespace reshardcheck {
+namespace {
+
+Standing standing(CollectiveKind kind) {
+  switch (kind) {
+    case CollectiveKind::barrier:
+      return Standing::barrier;
+    case CollectiveKind::broadcast:
+      return Standing::broadcast;
+    case CollectiveKind::allreduce:
+      break;
+  }
+  return Standing::allreduce;
+}
+
+}  // namespace
 
 void Collective::begin(std::int64_t world_ranks) {
   entries_.assign(static_cast<std::size_t>(world_ranks), {});
@@ -24,13 +39,13 @@ void Collective::join(Rank rank, const CollectiveEntry& entry) {
   agree_ = agree_ && entry.agrees_with(entries_[static_cast<std::size_t>(first_)]);
 }
 
-void Collective::complete(Network& network) {
+void Collective::complete(TrafficCount& traffic) {
   RESHARDCHECK_CHECK(can_complete());
   switch (entries_.front().kind) {
     case CollectiveKind::barrier:
       break;
     case CollectiveKind::broadcast:
-      broadcast(network);
+      broadcast(traffic);
       break;
     case CollectiveKind::allreduce:
       allreduce();
@@ -40,7 +55,7 @@ void Collective::complete(Network& network) {
   count_ = 0;
 }
 
-void Collective::broadcast(Network& network) {
+void Collective::broadcast(TrafficCount& traffic) {
   const Rank root = entries_.front().root;
   CollectiveEntry& source = entries_[static_cast<std::size_t>(root)];
   for (std::size_t index = 0; index < entries_.size(); ++index) {
@@ -49,7 +64,7 @@ void Collective::broadcast(Network& network) {
     CollectiveEntry& target = entries_[index];
     const std::size_t bytes = std::min(source.buffer.size(), target.buffer.size());
     if (bytes > 0) std::memmove(target.buffer.data(), source.buffer.data(), bytes);
-    network.count_bytes({.from = root, .to = rank}, bytes);
+    traffic.count_bytes({.from = root, .to = rank}, bytes);
     if (source.buffer.size() == target.buffer.size()) continue;
     source.status = CommStatus::size_mismatch;
     target.status = CommStatus::size_mismatch;
@@ -84,6 +99,28 @@ void Collective::allreduce() {
     }
   }
   for (CollectiveEntry& entry : entries_) std::copy(reduced_.begin(), reduced_.end(), entry.values.begin());
+}
+
+void Collective::point_waits(std::span<RankWait> waits) const {
+  Rank missing = -1;
+  Rank other = -1;
+  for (std::size_t index = 0; index < entries_.size(); ++index) {
+    const auto rank = static_cast<Rank>(index);
+    const auto was_killed = [&waits](Rank who) {
+      return waits[static_cast<std::size_t>(who)].standing == Standing::killed;
+    };
+    if (!joined(rank)) {
+      if (missing < 0 || (was_killed(rank) && !was_killed(missing))) missing = rank;
+    } else if (other < 0 && !entry(rank).agrees_with(entry(0))) {
+      other = rank;
+    }
+  }
+  for (std::size_t index = 0; index < entries_.size(); ++index) {
+    const auto rank = static_cast<Rank>(index);
+    if (!joined(rank)) continue;
+    waits[index].standing = standing(entry(rank).kind);
+    waits[index].peer = missing >= 0 ? missing : (entry(rank).agrees_with(entry(0)) ? other : 0);
+  }
 }
 
 }  // namespace reshardcheck

@@ -1,5 +1,5 @@
 // One walk over the waits: each rank waits for at most one other, so following them visits every rank once.
-#include "core/world/sim_waits.h"
+#include "core/world/stuck.h"
 
 #include <fmt/format.h>
 

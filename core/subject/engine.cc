@@ -11,6 +11,9 @@
 namespace reshardcheck {
 namespace {
 
+/// What a mutant's message holds where nothing was packed or received.
+constexpr std::byte lost_byte{0xDB};
+
 void grow(std::vector<std::byte>& buffer, std::int64_t bytes) {
   if (std::ssize(buffer) < bytes) buffer.resize(static_cast<std::size_t>(bytes));
 }
@@ -100,7 +103,7 @@ void Engine::lay_out(MessageEnd end) {
   grow(buffer, total_bytes);
   if (options_.deviation == nullptr) return;
   // What a mutant skips must not depend on what ran before.
-  std::fill_n(buffer.begin(), total_bytes, std::byte{0});
+  std::fill_n(buffer.begin(), total_bytes, lost_byte);
   if (options_.deviation->arrange) {
     options_.deviation->arrange(messages, {endpoint_->rank(), end, options_.chunk_bytes, tensors_});
   }
@@ -166,7 +169,7 @@ void Engine::post_sends() {
                                static_cast<std::int64_t>(width_bytes(message.tensor));
     } else {
       mover(message).pack(sender_view(message), memory);
-      std::fill_n(memory + message.bytes - message.lost_bytes, message.lost_bytes, std::byte{0});
+      std::fill_n(memory + message.bytes - message.lost_bytes, message.lost_bytes, lost_byte);
     }
     post(message, MessageEnd::send, memory);
   }

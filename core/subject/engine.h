@@ -47,7 +47,7 @@ struct Message {
   std::int64_t bytes = 0;          // that travel; at first all of them
   std::int64_t buffer_offset = 0;  // where it is packed, or received
   std::int64_t unpack_offset = 0;  // where a received message is unpacked from
-  std::int64_t lost_bytes = 0;     // at the end of what is packed: sent as zeros
+  std::int64_t lost_bytes = 0;     // at the end of what is packed: sent as garbage
   int empty_messages = 0;          // posted behind it
   bool in_place = false;           // straight from or into the tensor
 };

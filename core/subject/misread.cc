@@ -23,7 +23,7 @@ std::vector<SeenGroup> groups_of(const SeenSide& side) {
   std::vector<SeenGroup> groups;
   for (std::size_t index = 0; index < side.size(); ++index) {
     const std::span<const DimPiece> shard = side.shard(index);
-    if (is_empty(shard)) continue;
+    if (is_empty(shard) || side.ranks[index] == SeenSide::no_rank) continue;
     const auto found = std::find_if(groups.begin(), groups.end(),
                                     [&](const SeenGroup& group) { return std::ranges::equal(group.shard, shard); });
     if (found != groups.end()) {
@@ -73,6 +73,7 @@ Plan plan_direct(const SeenSide& source, const SeenSide& target) {
   std::vector<SeenGroup> groups = groups_of(source);
   for (std::size_t index = 0; index < target.size(); ++index) {
     const Rank to = target.ranks[index];
+    if (to == SeenSide::no_rank) continue;
     for (SeenGroup& group : groups) {
       const std::optional<std::uint32_t> box = add_box(plan, group.shard, target.shard(index));
       if (!box) continue;
@@ -96,6 +97,7 @@ Plan plan_gather_broadcast(const SeenSide& source, const SeenSide& target) {
     if (box) add_transfer(plan, group.ranks.front(), plan.stage_rank, TransferKind::gather, *box);
   }
   for (std::size_t index = 0; index < target.size(); ++index) {
+    if (target.ranks[index] == SeenSide::no_rank) continue;
     const std::optional<std::uint32_t> box = add_box(plan, stage, target.shard(index));
     if (box) add_transfer(plan, plan.stage_rank, target.ranks[index], TransferKind::broadcast, *box);
   }

@@ -19,6 +19,8 @@
 namespace reshardcheck {
 
 struct SeenSide {
+  static constexpr Rank no_rank = -1;
+
   SeenSide(const Layout& true_layout, bool source) : layout(true_layout), is_source(source) {
     const std::span<const Rank> mesh_ranks = layout.mesh().ranks();
     ranks.assign(mesh_ranks.begin(), mesh_ranks.end());
@@ -27,7 +29,7 @@ struct SeenSide {
 
   const Layout& layout;         // the truth
   bool is_source;
-  std::vector<Rank> ranks;      // by mesh index
+  std::vector<Rank> ranks;      // by mesh index; no_rank for one that seems to take no part
 
   [[nodiscard]] std::size_t size() const { return ranks.size(); }
   [[nodiscard]] std::size_t dims() const { return layout.dims(); }

@@ -50,14 +50,11 @@ void address_from_zero(Plan& plan, const PlanContext& context) {
 void role_by_half(SeenSide& source, SeenSide& target) {
   const auto sources = static_cast<Rank>(source.size());
   const Rank highest = std::max(source.layout.mesh().highest_rank(), target.layout.mesh().highest_rank());
-  const auto has_no_part = [&](SeenSide& side, std::size_t index) {
-    for (std::size_t dim = 0; dim < side.dims(); ++dim) side.piece(index, dim).owned = IntervalList();
-  };
   for (std::size_t i = 0; i < source.size(); ++i) source.ranks[i] = static_cast<Rank>(i);
   for (std::size_t i = 0; i < target.size(); ++i) {
     const bool is_source = target.ranks[i] < sources;
-    target.ranks[i] = sources + static_cast<Rank>(i);
-    if (is_source || target.ranks[i] > highest) has_no_part(target, i);
+    const Rank believed = sources + static_cast<Rank>(i);
+    target.ranks[i] = is_source || believed > highest ? SeenSide::no_rank : believed;
   }
 }
 

@@ -245,7 +245,10 @@ void kv_cyclic(SeenSide& side) {
 void shard_zero(SeenSide& side) {
   if (side.is_source) return;
   for (std::size_t i = 1; i < side.size(); ++i) {
-    for (std::size_t dim = 0; dim < side.dims(); ++dim) side.piece(i, dim) = side.piece(0, dim);
+    for (std::size_t dim = 0; dim < side.dims(); ++dim) {
+      IntervalList& owned = side.piece(i, dim).owned;
+      owned = side.piece(0, dim).owned.slice(0, owned.size());
+    }
   }
 }
 

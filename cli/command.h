@@ -26,6 +26,8 @@ Action add_prove(CLI::App& app);
 Action add_explain(CLI::App& app);
 Action add_subjects(CLI::App& app);
 Action add_doctor(CLI::App& app);
+Action add_fingerprint(CLI::App& app);
+Action add_bench(CLI::App& app);
 
 /// Prints "reshardcheck: message" and a hint to the error stream and returns the code. A message may have several
 /// lines; the hint is one more.

@@ -16,11 +16,13 @@
 
 #include "cli/command.h"
 #include "cli/suggestion.h"
+#include "fuzz/corpus.h"
 
 namespace reshardcheck::cli {
 namespace {
 
-constexpr std::array adders = {add_run, add_fuzz, add_shrink, add_prove, add_explain, add_subjects, add_doctor};
+constexpr std::array adders = {add_run,     add_fuzz,     add_shrink, add_prove,      add_explain,
+                               add_subjects, add_doctor, add_fingerprint, add_bench};
 
 constexpr std::string_view summary =
     "Finds the layouts on which a reshard of distributed tensors goes wrong, proves the\n"
@@ -109,7 +111,7 @@ std::optional<ExitCode> refuse_first_word(Console& console, CLI::App& app, std::
   }
   if (word.find('[') != std::string_view::npos) {
     return fail(console, ExitCode::usage, "a case needs a subcommand before it",
-                fmt::format("type: reshardcheck run {}", shell_quoted(shortened(word, 160))));
+                fmt::format("type: reshardcheck run {}", shell_word(shortened(word, 160))));
   }
   return fail(console, ExitCode::usage,
               fmt::format("no subcommand '{}'{}", shortened(word, 60), did_you_mean(word, known)),

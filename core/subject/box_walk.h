@@ -24,7 +24,7 @@ struct BoxView {
   std::byte* data = nullptr;
   std::span<const std::int64_t> shape;
   std::span<const std::int64_t> strides;
-  std::int64_t Run::* offset = nullptr;
+  std::int64_t Run::*offset = nullptr;
   std::int64_t reach_bytes = 0;  // how far around the memory a mover that may skip still reads and writes
 };
 

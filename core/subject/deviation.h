@@ -2,8 +2,8 @@
 //
 // A mutant is the reference subject plus the few hooks that make it wrong in one way, and right whenever the
 // precondition of its bug is absent. Hooks follow the order of a call: what it refuses, which tensors and strides it
-// sees, what it plans, what it caches, how it moves, what it does to its buffers afterwards. Ranks of a mutant agree on the
-// plan unless the bug is that they do not.
+// sees, what it plans, what it caches, how it moves, what it does to its buffers afterwards. Ranks of a mutant agree on
+// the plan unless the bug is that they do not.
 #pragma once
 
 #include <atomic>

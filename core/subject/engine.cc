@@ -20,7 +20,6 @@ void grow(std::vector<std::byte>& buffer, std::int64_t bytes) {
 
 bool is_whole_stage(const Transfer& transfer) { return transfer.kind == TransferKind::broadcast; }
 
-
 }  // namespace
 
 Outcome Engine::run(Endpoint& endpoint, std::span<const EngineTensor> tensors, const EngineOptions& options) {
@@ -74,8 +73,8 @@ void Engine::collect(MessageEnd end, int step) {
       message.tensor = tensor;
       message.transfer = number;
       message.peer = end == MessageEnd::send ? transfer.to : transfer.from;
-      const std::int64_t elements =
-          is_whole_stage(transfer) ? reshardcheck::elements(each.tensor->spec->shape()) : each.plan->box_of(transfer).elements;
+      const std::int64_t elements = is_whole_stage(transfer) ? reshardcheck::elements(each.tensor->spec->shape())
+                                                             : each.plan->box_of(transfer).elements;
       message.bytes = elements * static_cast<std::int64_t>(width_bytes(tensor));
       messages.push_back(message);
     }
@@ -146,13 +145,8 @@ bool Engine::step_fits() {
 
 void Engine::post_receives() {
   for (const Message& message : receives_) {
-    std::byte* memory = receive_buffer_.data() + message.buffer_offset;
-    if (message.in_place) {
-      const BoxView view = receiver_view(message);
-      const Plan& plan = *tensors_[message.tensor].plan;
-      memory = view.data + contiguous_offset(plan, plan.box_of(transfer_of(message)), view) *
-                               static_cast<std::int64_t>(width_bytes(message.tensor));
-    }
+    std::byte* const memory = message.in_place ? in_place_memory(message, receiver_view(message))
+                                               : receive_buffer_.data() + message.buffer_offset;
     post(message, MessageEnd::receive, memory);
   }
 }
@@ -163,10 +157,7 @@ void Engine::post_sends() {
     if (is_whole_stage(transfer_of(message))) {
       memory = stage_memory(message.tensor);
     } else if (message.in_place) {
-      const BoxView view = sender_view(message);
-      const Plan& plan = *tensors_[message.tensor].plan;
-      memory = view.data + contiguous_offset(plan, plan.box_of(transfer_of(message)), view) *
-                               static_cast<std::int64_t>(width_bytes(message.tensor));
+      memory = in_place_memory(message, sender_view(message));
     } else {
       mover(message).pack(sender_view(message), memory);
       std::fill_n(memory + message.bytes - message.lost_bytes, message.lost_bytes, lost_byte);
@@ -209,9 +200,8 @@ Outcome Engine::wait_for_all() {
         options_.deviation->tolerate_size_mismatch) {
       continue;
     }
-    outcome = Outcome::error(fmt::format("{} rank {}: {}",
-                                         posted.end == MessageEnd::send ? "send to" : "receive from", posted.peer,
-                                         name(status)),
+    outcome = Outcome::error(fmt::format("{} rank {}: {}", posted.end == MessageEnd::send ? "send to" : "receive from",
+                                         posted.peer, name(status)),
                              status);
     if (status == CommStatus::killed) return outcome;
   }
@@ -240,7 +230,7 @@ std::size_t Engine::width_bytes(std::size_t tensor) const {
   return static_cast<std::size_t>(reshardcheck::width_bytes(tensors_[tensor].tensor->spec->dtype));
 }
 
-BoxView Engine::local_view(const LocalTensor& tensor, std::int64_t Run::* offset) const {
+BoxView Engine::local_view(const LocalTensor& tensor, std::int64_t Run::*offset) const {
   const std::int64_t reach_bytes = options_.deviation != nullptr ? options_.deviation->reach_bytes : 0;
   return {tensor.data, tensor.shape, tensor.strides, offset, reach_bytes};
 }
@@ -270,11 +260,18 @@ BoxView Engine::receiver_view(const Message& message) {
 }
 
 /// Memory that holds the whole tensor densely: a stage, or the message of a broadcast.
-BoxView Engine::stage_view(std::size_t tensor, std::byte* memory, std::int64_t Run::* offset) {
+BoxView Engine::stage_view(std::size_t tensor, std::byte* memory, std::int64_t Run::*offset) {
   const Shape& shape = tensors_[tensor].tensor->spec->shape();
   std::vector<std::int64_t>& strides = stages_[tensor].strides;
   if (strides.size() != shape.size()) strides = dense_strides(shape);
   return {memory, shape, strides, offset, 0};
+}
+
+/// Where the box of an in-place message lies, in one stretch.
+std::byte* Engine::in_place_memory(const Message& message, const BoxView& view) const {
+  const Plan& plan = *tensors_[message.tensor].plan;
+  return view.data + contiguous_offset(plan, plan.box_of(transfer_of(message)), view) *
+                         static_cast<std::int64_t>(width_bytes(message.tensor));
 }
 
 std::byte* Engine::stage_memory(std::size_t tensor) {

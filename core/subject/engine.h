@@ -41,8 +41,8 @@ enum class MessageEnd : std::uint8_t { send, receive };
 /// A message of a step, as one end sees it; a local move is one that has no peer. Offsets point into the message
 /// buffer of that end.
 struct Message {
-  std::size_t tensor = 0;          // in the call
-  std::uint32_t transfer = 0;      // in its plan
+  std::size_t tensor = 0;      // in the call
+  std::uint32_t transfer = 0;  // in its plan
   Rank peer = 0;
   std::int64_t bytes = 0;          // that travel; at first all of them
   std::int64_t buffer_offset = 0;  // where it is packed, or received
@@ -70,8 +70,8 @@ struct EngineDeviation {
 };
 
 struct EngineOptions {
-  std::int64_t chunk_bytes = 0;                  // messages travel in pieces of at most this; 0: whole
-  const EngineDeviation* deviation = nullptr;    // null: the reference
+  std::int64_t chunk_bytes = 0;                // messages travel in pieces of at most this; 0: whole
+  const EngineDeviation* deviation = nullptr;  // null: the reference
 };
 
 class Engine {
@@ -105,10 +105,11 @@ class Engine {
 
   [[nodiscard]] const Transfer& transfer_of(const Message& message) const;
   [[nodiscard]] std::size_t width_bytes(std::size_t tensor) const;
-  [[nodiscard]] BoxView local_view(const LocalTensor& tensor, std::int64_t Run::* offset) const;
+  [[nodiscard]] BoxView local_view(const LocalTensor& tensor, std::int64_t Run::*offset) const;
   [[nodiscard]] BoxView sender_view(const Message& message);
   [[nodiscard]] BoxView receiver_view(const Message& message);
-  [[nodiscard]] BoxView stage_view(std::size_t tensor, std::byte* memory, std::int64_t Run::* offset);
+  [[nodiscard]] BoxView stage_view(std::size_t tensor, std::byte* memory, std::int64_t Run::*offset);
+  [[nodiscard]] std::byte* in_place_memory(const Message& message, const BoxView& view) const;
   [[nodiscard]] std::byte* stage_memory(std::size_t tensor);
   [[nodiscard]] BoxMover mover(const Message& message) const;
 

@@ -20,9 +20,7 @@ Plan owned_box(const LocalTensor& tensor, const Layout& layout) {
   return plan;
 }
 
-BoxView view_of(const LocalTensor& tensor) {
-  return {tensor.data, tensor.shape, tensor.strides, &Run::to_offset, 0};
-}
+BoxView view_of(const LocalTensor& tensor) { return {tensor.data, tensor.shape, tensor.strides, &Run::to_offset, 0}; }
 
 }  // namespace
 

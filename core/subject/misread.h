@@ -1,7 +1,7 @@
 // Misreadings: what a mutant takes a layout for, and the plan it makes of that.
 //
-// Most layout bugs are one wrong answer to "what does this rank hold, and in what order". A SeenSide holds that answer for
-// every mesh index as plain pieces, which a misreading changes. The plan is then made from what was seen on both
+// Most layout bugs are one wrong answer to "what does this rank hold, and in what order". A SeenSide holds that answer
+// for every mesh index as plain pieces, which a misreading changes. The plan is then made from what was seen on both
 // sides, while the buffers keep their true shapes.
 #pragma once
 
@@ -27,15 +27,17 @@ struct SeenSide {
     take_pieces_of(layout);
   }
 
-  const Layout& layout;         // the truth
+  const Layout& layout;  // the truth
   bool is_source;
-  std::vector<Rank> ranks;      // by mesh index; no_rank for one that seems to take no part
+  std::vector<Rank> ranks;  // by mesh index; no_rank for one that seems to take no part
 
   [[nodiscard]] std::size_t size() const { return ranks.size(); }
   [[nodiscard]] std::size_t dims() const { return layout.dims(); }
   [[nodiscard]] const Shape& shape() const { return layout.shape(); }
   [[nodiscard]] DimPiece& piece(std::size_t index, std::size_t dim) { return pieces_[index * dims() + dim]; }
-  [[nodiscard]] const DimPiece& piece(std::size_t index, std::size_t dim) const { return pieces_[index * dims() + dim]; }
+  [[nodiscard]] const DimPiece& piece(std::size_t index, std::size_t dim) const {
+    return pieces_[index * dims() + dim];
+  }
   /// The pieces of all dims of a mesh index.
   [[nodiscard]] std::span<const DimPiece> shard(std::size_t index) const {
     return std::span<const DimPiece>(pieces_).subspan(index * dims(), dims());

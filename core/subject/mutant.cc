@@ -11,7 +11,8 @@
 namespace reshardcheck {
 
 std::int64_t MutantOptions::operator[](std::string_view name) const {
-  const auto found = std::find_if(options_.begin(), options_.end(), [&](const MutantOption& o) { return o.name == name; });
+  const auto found =
+      std::find_if(options_.begin(), options_.end(), [&](const MutantOption& o) { return o.name == name; });
   RESHARDCHECK_CHECK(found != options_.end());
   return found->value;
 }
@@ -23,7 +24,8 @@ Status MutantOptions::set(std::string_view text) {
     const std::size_t equals = setting.find('=');
     const std::string_view key = setting.substr(0, equals);
     const std::string_view value = equals == std::string_view::npos ? "" : setting.substr(equals + 1);
-    const auto option = std::find_if(options_.begin(), options_.end(), [&](const MutantOption& o) { return o.name == key; });
+    const auto option =
+        std::find_if(options_.begin(), options_.end(), [&](const MutantOption& o) { return o.name == key; });
     if (option == options_.end()) {
       std::string known;
       for (const MutantOption& each : options_) fmt::format_to(std::back_inserter(known), " {}", each.name);
@@ -32,7 +34,8 @@ Status MutantOptions::set(std::string_view text) {
     }
     std::int64_t number = 0;
     const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-    if (error != std::errc{} || end != value.data() + value.size() || number < option->lowest || number > option->highest) {
+    if (error != std::errc{} || end != value.data() + value.size() || number < option->lowest ||
+        number > option->highest) {
       return Error{fmt::format("{}={}: give a number in {}..{}", key, value, option->lowest, option->highest)};
     }
     option->value = number;

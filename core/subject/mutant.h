@@ -19,8 +19,8 @@ namespace reshardcheck {
 
 struct MutantOption {
   std::string_view name;
-  std::int64_t value = 0;    // in a table row: the default
-  std::int64_t lowest = 1;   // what may be set
+  std::int64_t value = 0;   // in a table row: the default
+  std::int64_t lowest = 1;  // what may be set
   std::int64_t highest = std::int64_t{1} << 40;
 };
 
@@ -40,7 +40,7 @@ class MutantOptions {
 };
 
 struct Mutant {
-  std::string_view name;      // without "mutant:"
+  std::string_view name;  // without "mutant:"
   std::string_view what;
   std::string_view expected;  // verdicts, comma separated
   std::string_view origin;
@@ -49,13 +49,13 @@ struct Mutant {
 };
 
 /// The tables, each in a file of its own, in the order of the catalogue.
-std::vector<Mutant> layout_mutants();     // who holds what is misread
-std::vector<Mutant> addressing_mutants(); // ranks, offsets and strides are computed wrongly
-std::vector<Mutant> planning_mutants();   // replicas and domains are planned wrongly
-std::vector<Mutant> transport_mutants();  // messages are cut, staged or signalled wrongly
-std::vector<Mutant> batch_mutants();      // several tensors or several calls get in each other's way
-std::vector<Mutant> buffer_mutants();     // local memory or values are handled wrongly
-std::vector<Mutant> protocol_mutants();   // what is answered and who takes part is wrong
+std::vector<Mutant> layout_mutants();      // who holds what is misread
+std::vector<Mutant> addressing_mutants();  // ranks, offsets and strides are computed wrongly
+std::vector<Mutant> planning_mutants();    // replicas and domains are planned wrongly
+std::vector<Mutant> transport_mutants();   // messages are cut, staged or signalled wrongly
+std::vector<Mutant> batch_mutants();       // several tensors or several calls get in each other's way
+std::vector<Mutant> buffer_mutants();      // local memory or values are handled wrongly
+std::vector<Mutant> protocol_mutants();    // what is answered and who takes part is wrong
 
 /// All of them.
 std::vector<Mutant> all_mutants();

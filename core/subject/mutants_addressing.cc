@@ -151,8 +151,8 @@ Deviation ignore_strides(const MutantOptions&) {
 
 std::vector<Mutant> addressing_mutants() {
   return {
-      {"rank-arithmetic", "coordinate from rank - first rank, the mesh's rank list ignored", "mismatch",
-       "pytorch#157523", [](const MutantOptions&) { return misread(rank_arithmetic); }},
+      {"rank-arithmetic", "coordinate from rank - first rank, the mesh's rank list ignored",
+       "mismatch, unwritten, guard", "pytorch#157523", [](const MutantOptions&) { return misread(rank_arithmetic); }},
       {"base-ignored", "a side whose ranks do not start at 0 is addressed from 0", "error, hang, mismatch",
        "M2N release notes v0.2",
        [](const MutantOptions&) {
@@ -160,15 +160,19 @@ std::vector<Mutant> addressing_mutants() {
          deviation.bend = address_from_zero;
          return deviation;
        }},
-      {"role-by-half", "who is source is decided by rank < source count", "mismatch, unwritten", "modelexpress#497",
-       [](const MutantOptions&) { return misread_both(role_by_half); }},
+      {"role-by-half", "who is source is decided by rank < source count", "mismatch, unwritten, guard",
+       "modelexpress#497", [](const MutantOptions&) { return misread_both(role_by_half); }},
       {"transpose-square", "two dims exchanged when their extents are equal", "mismatch", "slime#2004",
        transpose_square},
-      {"stride-dim", "wrong dim's stride when the target shards a dim that is not innermost of three", "mismatch",
-       "M2N issue notes", stride_dim},
-      {"local-as-global", "a global expert index is used as a local one", "mismatch, guard", "vllm-gaudi#1796",
-       local_as_global},
-      {"offset-32", "element offset truncated at a width (option, in bits)", "mismatch", "nccl#184", offset_32,
+      {"stride-dim", "wrong dim's stride when the target shards a dim that is not innermost of three",
+       "mismatch, guard", "M2N issue notes", stride_dim},
+      {"local-as-global", "a global expert index is used as a local one", "guard, mismatch, unwritten",
+       "vllm-gaudi#1796", local_as_global},
+      {"offset-32",
+       "element offset truncated at a width (option, in bits)",
+       "mismatch",
+       "nccl#184",
+       offset_32,
        {{"width", 1, 1, 40}}},
       {"row-align", "rows rounded down to 16 bytes", "mismatch", "tt-metal#49122", row_align, {{"bytes", 16}}},
       {"ignore-strides", "a non-contiguous local tensor is read as contiguous", "mismatch", "vllm#57130",

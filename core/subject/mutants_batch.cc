@@ -98,7 +98,8 @@ Deviation arranging(void (*arrange)(std::vector<Message>&, const StepContext&)) 
 void reverse_tensors_on_one_rank(std::vector<Message>& messages, const StepContext& step) {
   const Rank odd_one = step.tensors.front().tensor->spec->source.mesh().ranks().front();
   if (step.end != MessageEnd::send || step.rank != odd_one) return;
-  std::stable_sort(messages.begin(), messages.end(), [](const Message& a, const Message& b) { return a.tensor > b.tensor; });
+  std::stable_sort(messages.begin(), messages.end(),
+                   [](const Message& a, const Message& b) { return a.tensor > b.tensor; });
 }
 
 void swap_first_two_of_a_pair(std::vector<Message>& messages, const StepContext& step) {
@@ -147,15 +148,23 @@ Deviation last_tensor(const MutantOptions&) {
 
 std::vector<Mutant> batch_mutants() {
   return {
-      {"second-call", "counters start at 0 again on the second call", "hang, stale", "M2N comment",
+      {"second-call", "counters start at 0 again on the second call", "stale, mismatch, hang", "M2N comment",
        [](const MutantOptions&) { return keeping_old([](const CallContext&, std::size_t) { return true; }); }},
-      {"fifth-call", "wrong only after a history of four calls", "mismatch", "Megatron-Bridge#5462", fifth_call,
+      {"fifth-call",
+       "wrong only after a history of four calls",
+       "mismatch",
+       "Megatron-Bridge#5462",
+       fifth_call,
        {{"history", 4}}},
-      {"cache-shape", "plan cache key lacks the shape", "mismatch, guard, unwritten", "cache class",
-       [](const MutantOptions&) { return cache_without({false, true}, guard_band_bytes); }},
-      {"cache-placement", "plan cache key lacks the placements", "mismatch, unwritten", "cache class",
-       [](const MutantOptions&) { return cache_without({true, false}, 0); }},
-      {"cache-rank", "cache shared by ranks of one process", "mismatch", "rocm-systems#9616",
+      {"cache-shape", "plan cache key lacks the shape", "guard, mismatch, unwritten", "cache class",
+       [](const MutantOptions&) {
+         return cache_without({false, true}, guard_band_bytes);
+       }},
+      {"cache-placement", "plan cache key lacks the placements", "mismatch, unwritten, guard", "cache class",
+       [](const MutantOptions&) {
+         return cache_without({true, false}, 0);
+       }},
+      {"cache-rank", "cache shared by ranks of one process", "mismatch, unwritten", "rocm-systems#9616",
        [](const MutantOptions&) {
          Deviation deviation;
          deviation.bend = read_as_first_rank;
@@ -167,11 +176,13 @@ std::vector<Mutant> batch_mutants() {
       {"pair-order", "two messages of one pair delivered in the other order", "mismatch", "nccl#389",
        [](const MutantOptions&) { return arranging(swap_first_two_of_a_pair); }},
       {"lost-send", "one send is missing", "hang", "class", lost_send},
-      {"batch-split", "sender and receiver cut the batch at different places", "hang",
-       "Megatron-LM#7189, vllm#31943",
+      {"batch-split", "sender and receiver cut the batch at different places", "hang", "Megatron-LM#7189, vllm#31943",
        [](const MutantOptions&) { return arranging(receive_all_but_last_tensor); }},
       {"last-tensor", "the last tensor of a mix is skipped", "unwritten", "sglang#38298", last_tensor},
-      {"bucket-edge", "tensors that straddle a bucket boundary keep old data", "stale", "sglang#38298",
+      {"bucket-edge",
+       "tensors that straddle a bucket boundary keep old data",
+       "stale, mismatch",
+       "sglang#38298",
        [](const MutantOptions& options) {
          return keeping_old([bytes = options["bytes"]](const CallContext& call, std::size_t tensor) {
            return straddles(call, tensor, bytes);

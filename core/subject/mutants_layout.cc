@@ -10,9 +10,8 @@ namespace {
 std::int64_t extent_of(const SeenSide& side, std::size_t dim) { return side.shape()[dim]; }
 
 bool all_use(const SeenSide& side, const std::vector<std::size_t>& axes, SplitRule rule) {
-  return !axes.empty() && std::all_of(axes.begin(), axes.end(), [&](std::size_t axis) {
-    return side.layout.placements()[axis].rule == rule;
-  });
+  return !axes.empty() && std::all_of(axes.begin(), axes.end(),
+                                      [&](std::size_t axis) { return side.layout.placements()[axis].rule == rule; });
 }
 
 /// The coordinates of a mesh index along some axes, as one row-major number.
@@ -124,10 +123,10 @@ void empty_offset(SeenSide& side) {
   for (std::size_t dim = 0; dim < side.dims(); ++dim) {
     // Shards are looked up by offset: the last empty one has taken the place of the one that starts at 0.
     const auto pieces = side.layout.pieces(dim);
-    const auto last_empty = std::find_if(pieces.rbegin(), pieces.rend(), [](const DimPiece& p) { return p.owned.empty(); });
-    const auto first = std::find_if(pieces.begin(), pieces.end(), [](const DimPiece& p) {
-      return !p.owned.empty() && p.owned.at(0) == 0;
-    });
+    const auto last_empty =
+        std::find_if(pieces.rbegin(), pieces.rend(), [](const DimPiece& p) { return p.owned.empty(); });
+    const auto first = std::find_if(pieces.begin(), pieces.end(),
+                                    [](const DimPiece& p) { return !p.owned.empty() && p.owned.at(0) == 0; });
     if (last_empty == pieces.rend() || first == pieces.end()) continue;
     for (std::size_t i = 0; i < side.size(); ++i) {
       const DimPiece* own = &pieces[side.layout.piece_index(i, dim)];
@@ -281,32 +280,33 @@ void segment_swap(SeenSide& source, SeenSide& target) {
 
 std::vector<Mutant> layout_mutants() {
   return {
-      {"flat-chunk", "several axes on one dim are treated as one axis of chunk sizes", "mismatch", "pytorch#194457",
-       one_side<flat_chunk>},
-      {"balanced-as-chunk", "balanced split read as ceil split", "mismatch",
+      {"flat-chunk", "several axes on one dim are treated as one axis of chunk sizes", "mismatch, unwritten",
+       "pytorch#194457", one_side<flat_chunk>},
+      {"balanced-as-chunk", "balanced split read as ceil split", "mismatch, unwritten",
        "Paddle#56149, NeMo RL debug path against fast path", as_chunk<SplitRule::balanced>},
-      {"floor-offset", "offsets from floor(n/k), sizes from ceil", "mismatch", "pytorch#188947", one_side<floor_offset>},
-      {"keep-padding", "padding of the last shard is delivered as data", "mismatch, guard", "pytorch#103306",
+      {"floor-offset", "offsets from floor(n/k), sizes from ceil", "mismatch, unwritten", "pytorch#188947",
+       one_side<floor_offset>},
+      {"keep-padding", "padding of the last shard is delivered as data", "guard, mismatch", "pytorch#103306",
        [](const MutantOptions&) { return reaching(misread_both(keep_padding)); }},
-      {"empty-offset", "an empty shard's offset is 0 instead of the extent", "mismatch", "pytorch#150862, #161368",
-       one_side<empty_offset>},
-      {"axis-order", "two axes on one dim composed in the other order", "mismatch", "pytorch#129229, #160266",
-       one_side<axis_order>},
-      {"strided-as-plain", "`_S(d,f)` read as `S(d)`", "mismatch", "pytorch#168134, #170915",
+      {"empty-offset", "an empty shard's offset is 0 instead of the extent", "mismatch, unwritten",
+       "pytorch#150862, #161368", one_side<empty_offset>},
+      {"axis-order", "two axes on one dim composed in the other order", "mismatch, unwritten, guard",
+       "pytorch#129229, #160266", one_side<axis_order>},
+      {"strided-as-plain", "`_S(d,f)` read as `S(d)`", "mismatch, unwritten", "pytorch#168134, #170915",
        as_chunk<SplitRule::strided>},
-      {"segments-as-plain", "fused dim cut as one", "mismatch", "Megatron-LM#520, sglang#34529, Megatron-Bridge#1690",
-       as_chunk<SplitRule::segments>},
+      {"segments-as-plain", "fused dim cut as one", "mismatch, unwritten, guard",
+       "Megatron-LM#520, sglang#34529, Megatron-Bridge#1690", as_chunk<SplitRule::segments>},
       {"segment-swap", "gate and up (first two segments) exchanged", "mismatch", "slime#1840",
        both_sides<segment_swap>},
       {"last-full", "the last shard is assumed full-sized", "guard, mismatch", "tt-metal#12083",
        [](const MutantOptions&) { return reaching(misread_both(last_full)); }},
-      {"floor-remainder", "the remainder of an uneven split is dropped without error", "unwritten, invalid_accepted",
-       "M2N single-call path", both_sides<floor_remainder>},
-      {"size-one-axis", "an axis of extent 1 shifts the axes after it", "mismatch", "nccl-extensions#9",
-       one_side<size_one_axis>},
-      {"kv-cyclic", "replicated heads dealt cyclically, not in blocks", "mismatch", "tpu-inference#1429",
-       one_side<kv_cyclic>},
-      {"shard-zero", "every rank loads shard 0 (shapes look right)", "mismatch", "vllm-gguf-plugin#103",
+      {"floor-remainder", "the remainder of an uneven split is dropped without error",
+       "unwritten, mismatch, invalid_accepted", "M2N single-call path", both_sides<floor_remainder>},
+      {"size-one-axis", "an axis of extent 1 shifts the axes after it", "mismatch, unwritten, guard",
+       "nccl-extensions#9", one_side<size_one_axis>},
+      {"kv-cyclic", "replicated heads dealt cyclically, not in blocks", "mismatch, unwritten, guard",
+       "tpu-inference#1429", one_side<kv_cyclic>},
+      {"shard-zero", "every rank loads shard 0 (shapes look right)", "mismatch, unwritten", "vllm-gguf-plugin#103",
        one_side<shard_zero>},
       {"orphan-experts", "extent // ranks; the rest belongs to nobody", "unwritten", "awsome-distributed-ai#1240",
        one_side<orphan_experts>},

@@ -36,9 +36,10 @@ Deviation chunk_exact(const MutantOptions& options) {
 }
 
 Deviation count_32(const MutantOptions& options) {
-  return arranging([mask = (std::int64_t{1} << options["width"]) - 1](std::vector<Message>& messages, const StepContext&) {
-    for (Message& message : messages) message.bytes &= mask;
-  });
+  return arranging(
+      [mask = (std::int64_t{1} << options["width"]) - 1](std::vector<Message>& messages, const StepContext&) {
+        for (Message& message : messages) message.bytes &= mask;
+      });
 }
 
 Deviation tiny_signal(const MutantOptions& options) {
@@ -80,18 +81,38 @@ Deviation slot_reuse(const MutantOptions& options) {
 
 std::vector<Mutant> transport_mutants() {
   return {
-      {"chunk-tail", "the last partial chunk is not sent", "unwritten, mismatch", "staging class", chunk_tail,
+      {"chunk-tail",
+       "the last partial chunk is not sent",
+       "unwritten, mismatch",
+       "staging class",
+       chunk_tail,
        {{"chunk", 64}}},
-      {"chunk-exact", "one element lost when the size is an exact multiple of the chunk", "mismatch", "staging class",
-       chunk_exact, {{"chunk", 2}}},
-      {"count-32", "byte count truncated at a width (option, in bits)", "hang, unwritten, mismatch",
-       "nccl-extensions#15, ompi#9606", count_32, {{"width", 1, 1, 40}}},
-      {"tiny-signal", "fewer bytes than workers: the idle worker never signals", "hang", "M2N tests", tiny_signal,
+      {"chunk-exact",
+       "one element lost when the size is an exact multiple of the chunk",
+       "mismatch",
+       "staging class",
+       chunk_exact,
+       {{"chunk", 2}}},
+      {"count-32",
+       "byte count truncated at a width (option, in bits)",
+       "unwritten, mismatch, hang",
+       "nccl-extensions#15, ompi#9606",
+       count_32,
+       {{"width", 1, 1, 40}}},
+      {"tiny-signal",
+       "fewer bytes than workers: the idle worker never signals",
+       "hang, error, disagree",
+       "M2N tests",
+       tiny_signal,
        {{"workers", 4}}},
       {"signal-bank", "every source shard signals bank 0", "mismatch, hang", "M2N tests",
        [](const MutantOptions&) { return arranging(signal_bank_zero); }},
-      {"slot-reuse", "a staging slot is reused before its reader is done", "stale, mismatch",
-       "M2N d3ca9dd, vllm-ascend#12713", slot_reuse, {{"slots", 2}}},
+      {"slot-reuse",
+       "a staging slot is reused before its reader is done",
+       "stale, mismatch",
+       "M2N d3ca9dd, vllm-ascend#12713",
+       slot_reuse,
+       {{"slots", 2}}},
   };
 }
 

@@ -27,7 +27,7 @@ struct PlannedTensor {
 
 /// What the key of the cache holds. Leaving something out is a bug class of its own.
 struct CacheKey {
-  bool shape = true;       // the extents; the number of dims always counts
+  bool shape = true;  // the extents; the number of dims always counts
   bool placements = true;
 };
 

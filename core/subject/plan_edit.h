@@ -8,8 +8,8 @@
 
 namespace reshardcheck {
 
-/// Calls edit(dim, run) once for every run that the box of a transfer uses, for the transfers that `wanted` picks. Boxes
-/// and runs may be shared; each run is edited once.
+/// Calls edit(dim, run) once for every run that the box of a transfer uses, for the transfers that `wanted` picks.
+/// Boxes and runs may be shared; each run is edited once.
 template <typename Wanted, typename Edit>
 void edit_runs(Plan& plan, Wanted wanted, Edit edit) {
   std::vector<bool> edited(plan.runs.size(), false);

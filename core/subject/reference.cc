@@ -46,8 +46,8 @@ class ReferenceSubject::CallSession : public Session {
     if (planned_.size() <= place) planned_.resize(place + 1);
     std::shared_ptr<const PlannedTensor>& planned = planned_[place];
     if (planned == nullptr || !subject_.plans_.matches(*planned, tensor)) {
-      planned = subject_.plans_.find_or_make(tensor, world_ranks,
-                                             [&] { return subject_.make(tensor, options_.topology); });
+      planned =
+          subject_.plans_.find_or_make(tensor, world_ranks, [&] { return subject_.make(tensor, options_.topology); });
     }
     return *planned;
   }

@@ -51,8 +51,8 @@ Error unknown_subject(std::string_view name) {
     const std::string_view full = info.name;
     const bool is_mutant = full.starts_with(mutant_prefix);
     // People forget the prefix; then the bare names are compared.
-    const std::size_t distance =
-        std::min(edit_distance(name, full), is_mutant ? edit_distance(name, full.substr(mutant_prefix.size())) : max_name);
+    const std::size_t distance = std::min(
+        edit_distance(name, full), is_mutant ? edit_distance(name, full.substr(mutant_prefix.size())) : max_name);
     if (distance < least) {
       least = distance;
       closest = full;
@@ -67,7 +67,8 @@ Error unknown_subject(std::string_view name) {
 
 std::vector<SubjectInfo> subject_catalogue() {
   std::vector<SubjectInfo> catalogue;
-  for (const ReferenceRow& row : references) catalogue.push_back({std::string(row.name), std::string(row.what), "pass", ""});
+  for (const ReferenceRow& row : references)
+    catalogue.push_back({std::string(row.name), std::string(row.what), "pass", ""});
   for (const Mutant& mutant : all_mutants()) {
     catalogue.push_back({fmt::format("{}{}", mutant_prefix, mutant.name), std::string(mutant.what),
                          std::string(mutant.expected), std::string(mutant.origin)});

@@ -1,3 +1,5 @@
+// Every call is laid out, run and looked at in full: the expected image of each buffer, guard bands included, is
+// built first, and a byte that differs is an element that is wrong or a place that is nobody's.
 #include "tests/core/subject/case_run.h"
 
 #include <algorithm>
@@ -60,7 +62,8 @@ struct Local {
         global_stride *= layout.shape()[dim];
       }
       const std::int64_t width = width_bytes(spec.dtype);
-      for (std::int64_t i = 0; i < width; ++i) is_element[static_cast<std::size_t>(band_bytes + offset * width + i)] = true;
+      for (std::int64_t i = 0; i < width; ++i)
+        is_element[static_cast<std::size_t>(band_bytes + offset * width + i)] = true;
       visit(static_cast<std::size_t>(band_bytes + offset * width), global);
     }
   }
@@ -76,7 +79,8 @@ struct RankState {
 
 class Runner {
  public:
-  Runner(const CaseRun& options, const Case& value, Subject& subject) : options_(options), case_(value), subject_(subject) {
+  Runner(const CaseRun& options, const Case& value, Subject& subject)
+      : options_(options), case_(value), subject_(subject) {
     ranks_.resize(static_cast<std::size_t>(value.world_ranks()));
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       for (const TensorCase& spec : value.tensors) {
@@ -161,18 +165,18 @@ class Runner {
     return judge_batch(world, traffic, session_options.topology, first, end);
   }
 
-  std::string judge_batch(const WorldOutcome& world, const Traffic& traffic, const Topology& topology, std::size_t first,
-                          std::size_t end) {
+  std::string judge_batch(const WorldOutcome& world, const Traffic& traffic, const Topology& topology,
+                          std::size_t first, std::size_t end) {
     const auto count = [&](OutcomeKind kind) {
-      return std::count_if(ranks_.begin(), ranks_.end(), [&](const RankState& rank) { return rank.outcome.kind == kind; });
+      return std::count_if(ranks_.begin(), ranks_.end(),
+                           [&](const RankState& rank) { return rank.outcome.kind == kind; });
     };
     if (std::any_of(ranks_.begin(), ranks_.end(), [](const RankState& rank) { return rank.threw; })) return "crash";
     if (world.status != CommStatus::ok || world.unreceived_messages != 0) return "hang";
     if (count(OutcomeKind::unsupported) == std::ssize(ranks_)) return "refused";
     if (count(OutcomeKind::error) == std::ssize(ranks_)) return "error";
-    const bool communication = std::any_of(ranks_.begin(), ranks_.end(), [](const RankState& rank) {
-      return rank.outcome.comm != CommStatus::ok;
-    });
+    const bool communication = std::any_of(ranks_.begin(), ranks_.end(),
+                                           [](const RankState& rank) { return rank.outcome.comm != CommStatus::ok; });
     if (communication) return "error";
     if (count(OutcomeKind::done) != std::ssize(ranks_)) return "disagree";
     std::int64_t bound_bytes = 0;
@@ -221,7 +225,9 @@ std::uint64_t distinct_value(std::size_t tensor, std::int64_t index, std::int64_
          static_cast<std::uint64_t>(call) * 0x165667B19E3779F9ULL + 0x0101010101010101ULL;
 }
 
-std::string CaseRun::run(const Case& the_case, Subject& subject) const { return Runner(*this, the_case, subject).run(); }
+std::string CaseRun::run(const Case& the_case, Subject& subject) const {
+  return Runner(*this, the_case, subject).run();
+}
 
 Case case_of(std::string_view text) {
   Result<Case> parsed = parse_case(text);

@@ -59,16 +59,17 @@ struct HandMade {
     const PlanIndex index(plan, 2);
     SimWorld world;
     Traffic own;
-    world.run({.world_ranks = 2, .seed = 1, .faults = value.options.faults, .topology = {}},
-              [&](Endpoint& endpoint) {
-                BatchTensor tensor{&value.tensors[0], {}, {}};
-                if (endpoint.rank() == 0) tensor.source = local(source, source_strides);
-                if (endpoint.rank() == 1) tensor.target = local(target, target_strides);
-                Engine engine;
-                const EngineTensor work{&tensor, &plan, &index};
-                outcomes[static_cast<std::size_t>(endpoint.rank())] = engine.run(endpoint, {&work, 1}, options);
-              },
-              traffic != nullptr ? *traffic : own);
+    world.run(
+        {.world_ranks = 2, .seed = 1, .faults = value.options.faults, .topology = {}},
+        [&](Endpoint& endpoint) {
+          BatchTensor tensor{&value.tensors[0], {}, {}};
+          if (endpoint.rank() == 0) tensor.source = local(source, source_strides);
+          if (endpoint.rank() == 1) tensor.target = local(target, target_strides);
+          Engine engine;
+          const EngineTensor work{&tensor, &plan, &index};
+          outcomes[static_cast<std::size_t>(endpoint.rank())] = engine.run(endpoint, {&work, 1}, options);
+        },
+        traffic != nullptr ? *traffic : own);
     return outcomes;
   }
 

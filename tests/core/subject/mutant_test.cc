@@ -61,11 +61,13 @@ constexpr MutantLaw laws[] = {
     {"signal-bank", "u8[2] 2@0 S(0) -> 1@2 R", "wrong", "u8[2] 1@0 R -> 2@1 S(0)"},
     {"slot-reuse", "u8[3] 1@0 R -> 3@1 S(0)", "wrong", "u8[2] 1@0 R -> 2@1 S(0)"},
 
-    {"cache-shape", "u8[1] 1@0 R -> 1@1 R ; u8[2] 1@0 R -> 1@1 R", "wrong", "u8[2] 1@0 R -> 1@1 R ; u8[2] 1@0 R -> 1@1 R"},
+    {"cache-shape", "u8[1] 1@0 R -> 1@1 R ; u8[2] 1@0 R -> 1@1 R", "wrong",
+     "u8[2] 1@0 R -> 1@1 R ; u8[2] 1@0 R -> 1@1 R"},
     {"cache-placement", "u8[2] 1@0 R -> 2@1 R ; u8[2] 1@0 R -> 2@1 S(0)", "wrong",
      "u8[2] 1@0 R -> 2@1 R ; u8[3] 1@0 R -> 2@1 S(0)"},
     {"cache-rank", "u8[2] 2@0 S(0) -> 1@2 R", "wrong", "u8[2] 2@0 R -> 1@2 R"},
-    {"tensor-swap", "u8[1] 1@0 R -> 1@1 R ; u8[1] 1@0 R -> 1@1 R", "wrong", "u8[1] 1@0 R -> 1@1 R ; u8[2] 1@0 R -> 1@1 R"},
+    {"tensor-swap", "u8[1] 1@0 R -> 1@1 R ; u8[1] 1@0 R -> 1@1 R", "wrong",
+     "u8[1] 1@0 R -> 1@1 R ; u8[2] 1@0 R -> 1@1 R"},
     {"group-order", "u8[1] 1@0 R -> 1@1 R ; u8[1] 1@0 R -> 1@1 R", "wrong",
      "u8[1] 1@0 R -> 1@1 R ; u8[1] 1@0 R -> 1@1 R | batch=1"},
     {"pair-order", "u8[1] 1@0 R -> 1@1 R ; u8[1] 1@0 R -> 1@1 R", "wrong", "u8[1] 1@0 R -> 2@1 R"},
@@ -92,7 +94,8 @@ constexpr MutantLaw laws[] = {
 };
 
 /// Mutants that a law in the table above cannot state: they need history, special values or luck.
-constexpr std::string_view elsewhere[] = {"second-call", "fifth-call", "nan-canonical", "flush-denormal", "one-in-twenty"};
+constexpr std::string_view elsewhere[] = {"second-call", "fifth-call", "nan-canonical", "flush-denormal",
+                                          "one-in-twenty"};
 
 std::string finding(std::string_view mutant, std::string_view text, CaseRun run = {}) {
   return run.run(case_of(text), *subject_of("mutant:" + std::string(mutant)));
@@ -101,11 +104,13 @@ std::string finding(std::string_view mutant, std::string_view text, CaseRun run 
 std::string_view bare(std::string_view mutant) { return mutant.substr(0, mutant.find('?')); }
 
 TEST(Mutants, FailWhereTheirPreconditionHolds) {
-  for (const MutantLaw& law : laws) EXPECT_EQ(finding(law.mutant, law.fails), law.finding) << law.mutant << ": " << law.fails;
+  for (const MutantLaw& law : laws)
+    EXPECT_EQ(finding(law.mutant, law.fails), law.finding) << law.mutant << ": " << law.fails;
 }
 
 TEST(Mutants, AreRightWhereItDoesNot) {
-  for (const MutantLaw& law : laws) EXPECT_EQ(finding(law.mutant, law.passes), "pass") << law.mutant << ": " << law.passes;
+  for (const MutantLaw& law : laws)
+    EXPECT_EQ(finding(law.mutant, law.passes), "pass") << law.mutant << ": " << law.passes;
 }
 
 TEST(Mutants, TheReferencePassesEveryCaseThatTheyFail) {
@@ -134,7 +139,9 @@ TEST(Mutants, FifthCallNeedsAHistoryOfFour) {
 }
 
 TEST(Mutants, NanCanonicalChangesPayloadsOnly) {
-  const auto bits = [](std::uint64_t value) { return [value](std::size_t, std::int64_t, std::int64_t) { return value; }; };
+  const auto bits = [](std::uint64_t value) {
+    return [value](std::size_t, std::int64_t, std::int64_t) { return value; };
+  };
   EXPECT_EQ(finding("nan-canonical", "bf16[1] 1@0 R -> 1@1 R", {.value = bits(0x7f81)}), "wrong");
   EXPECT_EQ(finding("nan-canonical", "bf16[1] 1@0 R -> 1@1 R", {.value = bits(0x7f80)}), "pass");
   EXPECT_EQ(finding("nan-canonical", "bf16[1] 1@0 R -> 1@1 R", {.value = bits(0x3f81)}), "pass");
@@ -142,7 +149,9 @@ TEST(Mutants, NanCanonicalChangesPayloadsOnly) {
 }
 
 TEST(Mutants, FlushDenormalKeepsZeroAndNormalNumbers) {
-  const auto bits = [](std::uint64_t value) { return [value](std::size_t, std::int64_t, std::int64_t) { return value; }; };
+  const auto bits = [](std::uint64_t value) {
+    return [value](std::size_t, std::int64_t, std::int64_t) { return value; };
+  };
   EXPECT_EQ(finding("flush-denormal", "f32[1] 1@0 R -> 1@1 R", {.value = bits(0x8000'0001)}), "wrong");
   EXPECT_EQ(finding("flush-denormal", "f32[1] 1@0 R -> 1@1 R", {.value = bits(0x8000'0000)}), "pass");
   EXPECT_EQ(finding("flush-denormal", "f32[1] 1@0 R -> 1@1 R", {.value = bits(0x0080'0001)}), "pass");

@@ -75,8 +75,9 @@ TEST(Reference, OnlyThePlannerThatAvoidsItPromisesMinimalTraffic) {
 
 TEST(Reference, OneSubjectServesManyCasesAndLayoutsThatChange) {
   const auto subject = subject_of("reference");
-  for (const std::string_view text : {"u8[8] 2@0 S(0) -> 2@2 R", "u8[8] 2@0 S(0) -> 2@2 S(0)", "u8[9] 2@0 S(0) -> 2@2 R",
-                                      "u8[8] 2@0 R -> 2@2 S(0)", "u8[8] 2@0 S(0) -> 2@2 R"}) {
+  for (const std::string_view text :
+       {"u8[8] 2@0 S(0) -> 2@2 R", "u8[8] 2@0 S(0) -> 2@2 S(0)", "u8[9] 2@0 S(0) -> 2@2 R", "u8[8] 2@0 R -> 2@2 S(0)",
+        "u8[8] 2@0 S(0) -> 2@2 R"}) {
     EXPECT_EQ(CaseRun{}.run(case_of(text), *subject), "pass") << text;
   }
 }

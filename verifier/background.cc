@@ -15,15 +15,17 @@ std::uint64_t word_at(std::int64_t offset, std::uint64_t key) {
   return key + static_cast<std::uint64_t>(offset / word_bytes) * golden_ratio;
 }
 
-/// Calls visit(memory, pattern, bytes) for the parts of a range that lie in one word each. Stops when it says false.
-template <typename Visit>
-void for_each_word(const BackgroundRange& range, std::uint64_t key, Visit&& visit) {
-  for (std::int64_t at = range.begin; at < range.end;) {
+/// Calls part(offset, pattern, bytes) for the incomplete words at the ends of a range and word(offset, pattern) for
+/// the whole ones, in order, until one of them says false.
+template <typename Part, typename Word>
+void for_each_word(const BackgroundRange& range, std::uint64_t key, Part&& part, Word&& word) {
+  std::int64_t at = range.begin;
+  while (at < range.end) {
+    const std::uint64_t pattern = word_at(at, key);
     const std::int64_t within = at % word_bytes;
     const std::int64_t bytes = std::min(word_bytes - within, range.end - at);
-    const std::uint64_t word = word_at(at, key);
-    const std::byte* pattern = reinterpret_cast<const std::byte*>(&word) + within;
-    if (!visit(at, pattern, static_cast<std::size_t>(bytes))) return;
+    const std::byte* first = reinterpret_cast<const std::byte*>(&pattern) + within;
+    if (!(bytes == word_bytes ? word(at, pattern) : part(at, first, static_cast<std::size_t>(bytes)))) return;
     at += bytes;
   }
 }
@@ -31,19 +33,30 @@ void for_each_word(const BackgroundRange& range, std::uint64_t key, Visit&& visi
 }  // namespace
 
 void write_background(const BackgroundRange& range, std::uint64_t key) {
-  for_each_word(range, key, [&](std::int64_t at, const std::byte* pattern, std::size_t bytes) {
-    std::memcpy(range.block + at, pattern, bytes);
-    return true;
-  });
+  for_each_word(
+      range, key,
+      [&](std::int64_t at, const std::byte* pattern, std::size_t bytes) {
+        std::memcpy(range.block + at, pattern, bytes);
+        return true;
+      },
+      [&](std::int64_t at, std::uint64_t pattern) {
+        std::memcpy(range.block + at, &pattern, word_bytes);
+        return true;
+      });
 }
 
 std::int64_t first_changed(const BackgroundRange& range, std::uint64_t key) {
   std::int64_t changed = range.end;
-  for_each_word(range, key, [&](std::int64_t at, const std::byte* pattern, std::size_t bytes) {
-    if (std::memcmp(range.block + at, pattern, bytes) == 0) return true;
-    changed = at;
-    while (range.block[changed] == pattern[changed - at]) changed += 1;
+  const auto unchanged = [&](std::int64_t at, const std::byte* pattern, std::size_t bytes) {
+    const std::byte* differs = std::mismatch(pattern, pattern + bytes, range.block + at).first;
+    if (differs == pattern + bytes) return true;
+    changed = at + (differs - pattern);
     return false;
+  };
+  for_each_word(range, key, unchanged, [&](std::int64_t at, std::uint64_t pattern) {
+    std::uint64_t found = 0;
+    std::memcpy(&found, range.block + at, word_bytes);
+    return found == pattern || unchanged(at, reinterpret_cast<const std::byte*>(&pattern), word_bytes);
   });
   return changed;
 }

@@ -169,9 +169,17 @@ void Fill::write_each(std::size_t tensor, std::int64_t base, std::span<const std
   with_width(tensors_[tensor].width_bytes, [&](auto zero) {
     using T = decltype(zero);
     T* values = reinterpret_cast<T*>(out);
-    for (std::size_t i = 0; i < offsets.size(); ++i) {
-      values[i] = key.one<T>(static_cast<std::uint64_t>(base + offsets[i]));
+    const auto start = static_cast<std::uint64_t>(base);
+    const std::size_t count = offsets.size();
+    if (key.kind == PassKind::digit) {  // the loop below without its branches
+      const std::uint64_t first = key.digit_start(start);
+      for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t mixed = first + static_cast<std::uint64_t>(offsets[i]) * number_step;
+        values[i] = static_cast<T>((mixed >> key.shift) ^ key.flip);
+      }
+      return;
     }
+    for (std::size_t i = 0; i < count; ++i) values[i] = key.one<T>(start + static_cast<std::uint64_t>(offsets[i]));
   });
 }
 

@@ -18,11 +18,11 @@ namespace reshardcheck {
 
 struct HandHooks {
   /// Called on every rank after its targets were delivered; `call` counts reshard calls of the case.
-  std::function<void(int call, Rank rank, const Batch& batch)> after;
+  std::function<void(int call, Rank rank, const Batch& batch)> after = {};
   /// Called instead of the delivery where it is set.
-  std::function<Outcome(int call, Endpoint& endpoint, const Batch& batch)> instead;
-  std::function<std::optional<Plan>(const TensorCase& tensor, const Topology& topology)> plan;
-  std::optional<std::string> unsupported;
+  std::function<Outcome(int call, Endpoint& endpoint, const Batch& batch)> instead = {};
+  std::function<std::optional<Plan>(const TensorCase& tensor, const Topology& topology)> plan = {};
+  std::optional<std::string> unsupported = {};
   bool promises_minimal_traffic = false;
 };
 

@@ -166,7 +166,7 @@ class Campaign {
     finding.verdict = std::move(shrunk.verdict);
     finding.shrink_runs = shrunk.runs;
     finding.one_minimal = shrunk.one_minimal;
-    if (flaky) mark_flaky(finding);
+    if (flaky || failures(finding.minimal, options_.confirm_runs) < options_.confirm_runs) mark_flaky(finding);
     finding.bucket = std::string(bucket(finding.verdict.kind)) + " " + feature_words(finding.minimal);
     return finding;
   }

@@ -60,11 +60,34 @@ void for_each_placement(TensorDraft& tensor, Visit visit) {
 void arrange(TensorDraft& tensor, Arrangement arrangement) {
   const std::int64_t sources = tensor.source.size();
   const std::int64_t targets = tensor.target.size();
-  const bool target_first = arrangement == Arrangement::target_first;
-  const std::int64_t first = arrangement == Arrangement::after_idle_rank ? 1 : 0;
-  const std::int64_t between = arrangement == Arrangement::apart ? 1 : 0;
-  tensor.source.ranks = count_up(target_first ? targets : first, sources);
-  tensor.target.ranks = count_up(target_first || arrangement == Arrangement::together ? 0 : first + sources + between, targets);
+  std::int64_t source_first = 0;
+  std::int64_t target_first = sources;
+  switch (arrangement) {
+    case Arrangement::home:
+    case Arrangement::source_exchanged:
+    case Arrangement::target_exchanged:
+      break;
+    case Arrangement::target_first:
+      source_first = targets;
+      target_first = 0;
+      break;
+    case Arrangement::together:
+      target_first = 0;
+      break;
+    case Arrangement::after_idle_rank:
+      source_first = 1;
+      target_first = sources + 1;
+      break;
+    case Arrangement::apart:
+      target_first = sources + 1;
+      break;
+    case Arrangement::source_second:
+      source_first = 1;
+      target_first = 0;
+      break;
+  }
+  tensor.source.ranks = count_up(source_first, sources);
+  tensor.target.ranks = count_up(target_first, targets);
   if (arrangement == Arrangement::source_exchanged) exchange_first_two(tensor.source.ranks);
   if (arrangement == Arrangement::target_exchanged) exchange_first_two(tensor.target.ranks);
 }
@@ -73,10 +96,13 @@ void arrange(CaseDraft& draft, Arrangement arrangement) {
   for (TensorDraft& tensor : draft.tensors) arrange(tensor, arrangement);
 }
 
-bool is_arranged(const CaseDraft& draft, Arrangement arrangement) {
-  CaseDraft arranged = draft;
-  arrange(arranged, arrangement);
-  return arranged == draft;
+std::optional<Arrangement> arrangement_of(const CaseDraft& draft) {
+  for (const Arrangement each : all_arrangements) {
+    CaseDraft arranged = draft;
+    arrange(arranged, each);
+    if (arranged == draft) return each;
+  }
+  return std::nullopt;
 }
 
 void close_rank_gaps(CaseDraft& draft) {
@@ -139,12 +165,43 @@ void exchange_axes(SideDraft& side, std::size_t axis) {
   std::swap(side.placements[axis], side.placements[axis + 1]);
 }
 
-void exchange_dims(TensorDraft& tensor, std::size_t dim) {
-  std::swap(tensor.shape[dim], tensor.shape[dim + 1]);
-  const int lower = static_cast<int>(dim);
-  for_each_placement(tensor, [lower](Placement& placement) {
-    if (placement.dim == lower || placement.dim == lower + 1) placement.dim = 2 * lower + 1 - placement.dim;
+void exchange_sides(CaseDraft& draft) {
+  std::optional<Arrangement> arrangement = arrangement_of(draft);
+  for (TensorDraft& tensor : draft.tensors) std::swap(tensor.source, tensor.target);
+  if (arrangement == Arrangement::source_exchanged) {
+    arrangement = Arrangement::target_exchanged;
+  } else if (arrangement == Arrangement::target_exchanged) {
+    arrangement = Arrangement::source_exchanged;
+  }
+  if (arrangement) arrange(draft, *arrangement);
+}
+
+void move_dim(TensorDraft& tensor, std::size_t from, std::size_t to) {
+  std::vector<int> place(tensor.shape.size());  // of each old dim
+  std::vector<std::size_t> order;
+  for (std::size_t dim = 0; dim < place.size(); ++dim) {
+    if (dim != from) order.push_back(dim);
+  }
+  order.insert(order.begin() + static_cast<std::ptrdiff_t>(to), from);
+  Shape shape;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = static_cast<int>(i);
+    shape.push_back(tensor.shape[order[i]]);
+  }
+  tensor.shape = std::move(shape);
+  for_each_placement(tensor, [&place](Placement& placement) {
+    if (placement.is_shard()) placement.dim = place[static_cast<std::size_t>(placement.dim)];
   });
+}
+
+void merge_dims(TensorDraft& tensor, std::size_t dim) {
+  tensor.shape[dim] *= tensor.shape[dim + 1];
+  drop_dim(tensor, dim + 1);
+}
+
+void make_bytes(TensorDraft& tensor) {
+  tensor.shape.push_back(width_bytes(tensor.dtype));
+  tensor.dtype = DType::u8;
 }
 
 bool must_divide(const TensorDraft& tensor, std::size_t dim) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "fuzz/draft.h"
 
@@ -20,17 +21,26 @@ enum class Arrangement : std::uint8_t {
   target_exchanged,    // home, the target's first two ranks exchanged
   after_idle_rank,     // home, but from rank 1
   apart,               // home, with an idle rank between the sides
+  source_second,       // both sides overlap: target ranks from 0, source ranks from 1
 };
 inline constexpr Arrangement all_arrangements[] = {
     Arrangement::home,             Arrangement::target_first,    Arrangement::together, Arrangement::source_exchanged,
-    Arrangement::target_exchanged, Arrangement::after_idle_rank, Arrangement::apart};
+    Arrangement::target_exchanged, Arrangement::after_idle_rank, Arrangement::apart,    Arrangement::source_second};
 
 /// Gives the ranks of both sides anew, as many as their extents ask for.
 void arrange(TensorDraft& tensor, Arrangement arrangement);
 void arrange(CaseDraft& draft, Arrangement arrangement);
 
-/// True when every tensor is already arranged so.
-[[nodiscard]] bool is_arranged(const CaseDraft& draft, Arrangement arrangement);
+/// The arrangement that every tensor is in, or nothing.
+[[nodiscard]] std::optional<Arrangement> arrangement_of(const CaseDraft& draft);
+
+/// Makes a change of sizes; sides that were in a canonical arrangement stay in it.
+template <typename Change>
+void change_sizes(CaseDraft& draft, Change change) {
+  const std::optional<Arrangement> arrangement = arrangement_of(draft);
+  change(draft);
+  if (arrangement) arrange(draft, *arrangement);
+}
 
 /// Renumbers all ranks so that none is left out below the highest, keeping their order.
 void close_rank_gaps(CaseDraft& draft);
@@ -50,11 +60,20 @@ void drop_axis(SideDraft& side, std::size_t axis);
 /// One rank that holds the whole tensor.
 void make_trivial(SideDraft& side);
 
+/// Exchanges source and target. What was exchanged on one side is then exchanged on the other.
+void exchange_sides(CaseDraft& draft);
+
 /// Exchanges two neighbouring axes with their placements. The rank list stays as it is, so ranks move.
 void exchange_axes(SideDraft& side, std::size_t axis);
 
-/// Exchanges two neighbouring dims of a tensor, in its shape and in every placement.
-void exchange_dims(TensorDraft& tensor, std::size_t dim);
+/// Moves a dim to another place, in the shape and in every placement.
+void move_dim(TensorDraft& tensor, std::size_t from, std::size_t to);
+
+/// Makes one dim of two neighbours that no axis cuts.
+void merge_dims(TensorDraft& tensor, std::size_t dim);
+
+/// The same bytes as u8, with a trailing dim for the bytes of an element.
+void make_bytes(TensorDraft& tensor);
 
 /// True when an `even` rule holds the extent of a dim to multiples.
 [[nodiscard]] bool must_divide(const TensorDraft& tensor, std::size_t dim);

@@ -44,7 +44,9 @@ std::int64_t rule_weight(const Layout& layout) {
 }  // namespace
 
 std::int64_t feature_points(const Case& value) {
-  std::int64_t points = std::ssize(non_default_options(value.options)) + std::ssize(value.options.faults);
+  const Options& options = value.options;
+  std::int64_t points = std::ssize(non_default_options(options)) - point(options.fill != FillKind::digits) +
+                        std::ssize(options.faults);
   for (const TensorCase& tensor : value.tensors) {
     points += point(!tensor.name.empty()) + point(tensor.dtype != DType::u8) + point(tensor.path != Path::reshard) +
               points_of(tensor.source) + points_of(tensor.target) +
@@ -69,10 +71,10 @@ Simplicity::Simplicity(const Case& value) : text_(to_text(value)) {
   }
   const Options& options = value.options;
   weights_ = {std::ssize(value.tensors), feature_points(value), value.world_ranks(), axes,
-              source_shards + target_shards, dims, value.total_elements(), options.refits, options.chunk_bytes,
+              source_shards + target_shards, target_shards, dims, value.total_elements(), options.refits, options.chunk_bytes,
               options.gap_elements, options.batch_tensors, options.domain_ranks, options.domain_anchor,
               options.world_ranks, static_cast<std::int64_t>(options.fill),
-              static_cast<std::int64_t>(std::min<std::uint64_t>(options.seed, INT64_MAX)), rules, target_shards};
+              static_cast<std::int64_t>(std::min<std::uint64_t>(options.seed, INT64_MAX)), rules};
   for (const Fault& fault : options.faults) weights_.insert(weights_.end(), {fault.at, fault.call});
   for (const TensorCase& tensor : value.tensors) {
     weights_.push_back(static_cast<std::int64_t>(tensor.dtype));

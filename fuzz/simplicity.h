@@ -2,12 +2,12 @@
 //
 // Compared weight by weight, the first difference decides:
 //    1. tensors
-//    2. features beyond the plain case, one point each: an option that is not at its default, a fault, a name, a dtype
-//       other than u8, the gather_broadcast path, a sharding axis with a rule other than chunk, a dim of extent 0, a
-//       rank list that does not count up by one, sides that are not at home (source ranks from 0, target right after)
-//    3. ranks of the world          4. axes            5. sharding axes      6. dims       7. elements
-//    8. sizes of options, rules and rule parameters    9. sharding axes of the target     10. shapes and meshes
-//   11. the text
+//    2. features beyond the plain case, one point each: an option that is not at its default (but for fill), a fault,
+//       a name, a dtype other than u8, the gather_broadcast path, a sharding axis with a rule other than chunk, a dim
+//       of extent 0, a rank list that does not count up by one, sides that are not at home (source ranks from 0,
+//       target right after)
+//    3. ranks of the world     4. axes     5. sharding axes     6. those of the target     7. dims     8. elements
+//    9. sizes of options, the fill, rules and their parameters     10. dtypes, shapes and meshes     11. the text
 // The order is the shrinker's: a step must go down in it, and the smallest failing case of a bound is one case.
 #pragma once
 

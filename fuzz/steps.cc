@@ -1,35 +1,51 @@
 // The single steps of the shrinker: every small change that could make a case simpler.
 //
 // A step changes one thing and repairs what depends on it. When the sides are in one of the canonical arrangements,
-// they stay in it, so that a smaller mesh leaves no hole among the ranks. Steps that turn out not to be simpler, or
-// not to be cases at all, fall away at the end.
+// they stay in it, so that a smaller mesh leaves no hole among the ranks. In a mix of tensors that are built alike,
+// every step is also taken on all of them at once, because a bug between tensors needs them to stay alike. Steps that
+// turn out not to be simpler, or not to be cases at all, fall away.
 #include <algorithm>
 #include <map>
+#include <optional>
 
-#include "core/layout/notation.h"
 #include "fuzz/edits.h"
 #include "fuzz/shrinker.h"
 
 namespace reshardcheck {
 namespace {
 
+using Side = SideDraft TensorDraft::*;
+
+/// What a dtype that is not u8 may become before it is u8: one of each width and kind.
+constexpr DType representatives[] = {DType::u16, DType::f16, DType::bf16, DType::u32, DType::f32};
+
+/// Tensors with equal numbers of dims and axes, on which one step can be taken together.
+bool are_alike(const std::vector<TensorDraft>& tensors) {
+  return std::all_of(tensors.begin(), tensors.end(), [&first = tensors.front()](const TensorDraft& tensor) {
+    return tensor.shape.size() == first.shape.size() && tensor.source.extents.size() == first.source.extents.size() &&
+           tensor.target.extents.size() == first.target.extents.size();
+  });
+}
+
 class StepList {
  public:
-  explicit StepList(const Case& value) : start_(value), draft_(draft_of(value)), simplicity_(value) {
-    for (const Arrangement each : all_arrangements) {
-      if (!arrangement_ && is_arranged(draft_, each)) arrangement_ = each;
-    }
-  }
+  explicit StepList(const Case& value)
+      : start_(value), draft_(draft_of(value)), arrangement_(arrangement_of(draft_)), simplicity_(value) {}
 
   std::vector<Case> collect() {
     tensors();
     options();
     ranks();
+    add_moved(exchange_sides);
     for (std::size_t tensor = 0; tensor < draft_.tensors.size(); ++tensor) {
-      scalars(tensor);
-      dims(tensor);
-      for (SideDraft TensorDraft::* const side : {&TensorDraft::target, &TensorDraft::source}) sides(tensor, side);
-      exchanges(tensor);
+      first_ = tensor;
+      last_ = tensor + 1;
+      steps_of_a_tensor();
+    }
+    if (draft_.tensors.size() > 1 && are_alike(draft_.tensors)) {
+      first_ = 0;
+      last_ = draft_.tensors.size();
+      steps_of_a_tensor();
     }
     std::vector<Case> result;
     result.reserve(found_.size());
@@ -38,12 +54,11 @@ class StepList {
   }
 
  private:
-  /// Adds draft_ with one change.
+  /// Adds draft_ with a change that has placed its ranks itself.
   template <typename Change>
-  void add(Change change) {
+  void add_moved(Change change) {
     CaseDraft changed = draft_;
     change(changed);
-    if (arrangement_ && changed.tensors != draft_.tensors && ranks_follow_) arrange(changed, *arrangement_);
     Result<Case> value = build(changed);
     if (!value) return;
     Simplicity simplicity(*value);
@@ -51,18 +66,30 @@ class StepList {
   }
 
   template <typename Change>
-  void add_tensor(std::size_t tensor, Change change) {
-    add([&](CaseDraft& draft) { change(draft.tensors[tensor]); });
+  void add(Change change) {
+    add_moved([&](CaseDraft& draft) {
+      change(draft);
+      if (arrangement_) arrange(draft, *arrangement_);
+    });
+  }
+
+  /// A change of the tensor, or of the tensors, that it is the turn of.
+  template <typename Change>
+  void add_tensor(Change change) {
+    add([&](CaseDraft& draft) {
+      for (std::size_t tensor = first_; tensor < last_; ++tensor) change(draft.tensors[tensor]);
+    });
   }
 
   template <typename Change>
-  void add_side(std::size_t tensor, SideDraft TensorDraft::* side, Change change) {
-    add([&](CaseDraft& draft) { change(draft.tensors[tensor].*side); });
+  void add_side(Side side, Change change) {
+    add_tensor([&](TensorDraft& tensor) { change(tensor.*side); });
   }
 
   void tensors() {
     for (std::size_t i = 0; draft_.tensors.size() > 1 && i < draft_.tensors.size(); ++i) {
       add([i](CaseDraft& draft) { draft.tensors.erase(draft.tensors.begin() + static_cast<std::ptrdiff_t>(i)); });
+      if (i > 0) add([i](CaseDraft& draft) { std::swap(draft.tensors[i - 1], draft.tensors[i]); });
     }
   }
 
@@ -92,8 +119,14 @@ class StepList {
       }
     }
     add([](CaseDraft& draft) { draft.options.fill = FillKind::digits; });
+    faults();
+  }
+
+  void faults() {
     for (std::size_t i = 0; i < draft_.options.faults.size(); ++i) {
-      add([i](CaseDraft& draft) { draft.options.faults.erase(draft.options.faults.begin() + static_cast<std::ptrdiff_t>(i)); });
+      add([i](CaseDraft& draft) {
+        draft.options.faults.erase(draft.options.faults.begin() + static_cast<std::ptrdiff_t>(i));
+      });
       add([i](CaseDraft& draft) { draft.options.faults[i].at -= draft.options.faults[i].at > 0 ? 1 : 0; });
       add([i](CaseDraft& draft) { draft.options.faults[i].call -= draft.options.faults[i].call > 0 ? 1 : 0; });
     }
@@ -101,85 +134,92 @@ class StepList {
 
   void ranks() {
     if (arrangement_ == Arrangement::home) return;
-    ranks_follow_ = false;
     for (const Arrangement each : all_arrangements) {
-      add([each](CaseDraft& draft) { arrange(draft, each); });
+      add_moved([each](CaseDraft& draft) { arrange(draft, each); });
     }
-    add(close_rank_gaps);
-    ranks_follow_ = true;
+    add_moved(close_rank_gaps);
   }
 
-  void scalars(std::size_t tensor) {
-    add_tensor(tensor, [](TensorDraft& changed) { changed.name.clear(); });
-    add_tensor(tensor, [](TensorDraft& changed) { changed.dtype = DType::u8; });
-    add_tensor(tensor, [](TensorDraft& changed) { changed.path = Path::reshard; });
-  }
+  // ---- one tensor, or all of them ------------------------------------------------------------------------------
 
-  void dims(std::size_t tensor) {
-    const TensorDraft& current = draft_.tensors[tensor];
-    for (std::size_t dim = 0; dim < current.shape.size(); ++dim) {
-      if (parts_of(current, dim) == 1) add_tensor(tensor, [dim](TensorDraft& changed) { drop_dim(changed, dim); });
-      if (current.shape[dim] == 0) add_tensor(tensor, [dim](TensorDraft& changed) { set_extent(changed, dim, 1); });
-      const std::int64_t step = must_divide(current, dim) ? parts_of(current, dim) : 1;
-      for (const std::int64_t less : {std::int64_t{1}, step}) {
-        if (current.shape[dim] <= less) continue;
-        add_tensor(tensor, [&](TensorDraft& changed) { set_extent(changed, dim, current.shape[dim] - less); });
-      }
+  const TensorDraft& current() const { return draft_.tensors[first_]; }
+
+  void steps_of_a_tensor() {
+    add_tensor([](TensorDraft& tensor) { tensor.name.clear(); });
+    add_tensor([](TensorDraft& tensor) { tensor.path = Path::reshard; });
+    dtype();
+    for (std::size_t dim = 0; dim < current().shape.size(); ++dim) one_dim(dim);
+    for (const Side side : {&TensorDraft::target, &TensorDraft::source}) {
+      for (std::size_t axis = 0; axis < (current().*side).extents.size(); ++axis) one_axis(side, axis);
     }
   }
 
-  void sides(std::size_t tensor, SideDraft TensorDraft::* side) {
-    const SideDraft& current = draft_.tensors[tensor].*side;
-    for (std::size_t axis = 0; axis < current.extents.size(); ++axis) {
-      add_side(tensor, side, [axis](SideDraft& changed) { drop_axis(changed, axis); });
-      for (const std::int64_t extent : {current.extents[axis] - 1, std::int64_t{2}}) {
-        if (extent < 2 || extent >= current.extents[axis]) continue;
-        add_side(tensor, side, [&](SideDraft& changed) { shrink_axis(changed, axis, extent); });
-      }
-      if (current.placements[axis].is_shard()) placements(tensor, side, axis);
+  void dtype() {
+    if (current().dtype == DType::u8) return;
+    add_tensor([](TensorDraft& tensor) { tensor.dtype = DType::u8; });
+    add_tensor(make_bytes);
+    for (const DType each : representatives) add_tensor([each](TensorDraft& tensor) { tensor.dtype = each; });
+  }
+
+  void one_dim(std::size_t dim) {
+    const std::int64_t extent = current().shape[dim];
+    const std::int64_t parts = parts_of(current(), dim);
+    const bool has_next = dim + 1 < current().shape.size();
+    if (parts == 1) add_tensor([dim](TensorDraft& tensor) { drop_dim(tensor, dim); });
+    if (extent == 0) add_tensor([dim](TensorDraft& tensor) { set_extent(tensor, dim, 1); });
+    for (const std::int64_t less : {std::int64_t{1}, must_divide(current(), dim) ? parts : 1}) {
+      if (extent > less) add_tensor([&](TensorDraft& tensor) { set_extent(tensor, dim, extent - less); });
+    }
+    if (has_next && parts == 1 && parts_of(current(), dim + 1) == 1) {
+      add_tensor([dim](TensorDraft& tensor) { merge_dims(tensor, dim); });
+    }
+    for (std::size_t to = 0; to < current().shape.size(); ++to) {
+      if (to != dim) add_tensor([dim, to](TensorDraft& tensor) { move_dim(tensor, dim, to); });
     }
   }
 
-  void placements(std::size_t tensor, SideDraft TensorDraft::* side, std::size_t axis) {
-    const Placement& current = (draft_.tensors[tensor].*side).placements[axis];
+  void one_axis(Side side, std::size_t axis) {
+    const SideDraft& mesh = current().*side;
+    const std::int64_t extent = mesh.extents[axis];
+    add_side(side, [axis](SideDraft& changed) { drop_axis(changed, axis); });
+    for (const std::int64_t fewer : {std::int64_t{1}, std::int64_t{2}, extent - 1}) {
+      if (fewer >= 1 && fewer < extent) add_side(side, [&](SideDraft& changed) { shrink_axis(changed, axis, fewer); });
+    }
+    if (mesh.placements[axis].is_shard()) placement(side, axis);
+    if (axis + 1 < mesh.extents.size()) {
+      add_side(side, [axis](SideDraft& changed) { exchange_axes(changed, axis); });
+      add_side(side, [axis](SideDraft& changed) { std::swap(changed.placements[axis], changed.placements[axis + 1]); });
+    }
+  }
+
+  void placement(Side side, std::size_t axis) {
+    const Placement& placed = (current().*side).placements[axis];
     const auto replace = [&](const Placement& with) {
-      add_side(tensor, side, [&](SideDraft& changed) { changed.placements[axis] = with; });
+      add_side(side, [&](SideDraft& changed) { changed.placements[axis] = with; });
     };
     replace(Placement::replicate());
-    replace(Placement::shard(current.dim));
-    const std::int64_t least = current.rule == SplitRule::strided ? 2 : 1;
-    for (const std::int64_t parameter : {least, current.parameter - 1}) {
-      if (parameter < least || parameter >= current.parameter) continue;
-      Placement smaller = current;
+    replace(Placement::shard(placed.dim));
+    const std::int64_t least = placed.rule == SplitRule::strided ? 2 : 1;
+    for (const std::int64_t parameter : {least, placed.parameter - 1}) {
+      if (parameter < least || parameter >= placed.parameter) continue;
+      Placement smaller = placed;
       smaller.parameter = parameter;
       replace(smaller);
     }
-    for (std::size_t i = 0; current.rule == SplitRule::segments && i + 1 < current.sizes.size(); ++i) {
-      Placement merged = current;
+    for (std::size_t i = 0; placed.rule == SplitRule::segments && i + 1 < placed.sizes.size(); ++i) {
+      Placement merged = placed;
       merged.sizes[i] += merged.sizes[i + 1];
       merged.sizes.erase(merged.sizes.begin() + static_cast<std::ptrdiff_t>(i) + 1);
       if (merged.sizes.size() > 1) replace(merged);
     }
   }
 
-  void exchanges(std::size_t tensor) {
-    const TensorDraft& current = draft_.tensors[tensor];
-    add_tensor(tensor, [](TensorDraft& changed) { std::swap(changed.source, changed.target); });
-    for (std::size_t dim = 0; dim + 1 < current.shape.size(); ++dim) {
-      add_tensor(tensor, [dim](TensorDraft& changed) { exchange_dims(changed, dim); });
-    }
-    for (SideDraft TensorDraft::* const side : {&TensorDraft::source, &TensorDraft::target}) {
-      for (std::size_t axis = 0; axis + 1 < (current.*side).extents.size(); ++axis) {
-        add_side(tensor, side, [axis](SideDraft& changed) { exchange_axes(changed, axis); });
-      }
-    }
-  }
-
   const Case& start_;
   CaseDraft draft_;
-  Simplicity simplicity_;
   std::optional<Arrangement> arrangement_;
-  bool ranks_follow_ = true;
+  Simplicity simplicity_;
+  std::size_t first_ = 0;  // the tensors that a step changes
+  std::size_t last_ = 0;
   std::map<Simplicity, Case> found_;  // simplest first, each text once
 };
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::byte lost_byte{0xDB};
 
 void grow(std::vector<std::byte>& buffer, std::int64_t bytes) {
-  if (std::ssize(buffer) < bytes) buffer.resize(static_cast<std::size_t>(bytes));
+  if (std::ssize(buffer) < bytes) buffer.resize(static_cast<std::size_t>(bytes), lost_byte);
 }
 
 bool is_whole_stage(const Transfer& transfer) { return transfer.kind == TransferKind::broadcast; }

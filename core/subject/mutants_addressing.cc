@@ -141,7 +141,8 @@ Deviation ignore_strides(const MutantOptions&) {
   Deviation deviation;
   deviation.see = [](std::vector<BatchTensor>& tensors, RankMemory&) {
     for (BatchTensor& tensor : tensors) {
-      if (tensor.source.present()) tensor.source.strides = dense_strides(tensor.source.shape);
+      LocalTensor& source = tensor.source;
+      if (source.present()) source.strides = dense_strides(tensor.spec->source.local_shape(source.mesh_index));
     }
   };
   return deviation;
@@ -151,8 +152,8 @@ Deviation ignore_strides(const MutantOptions&) {
 
 std::vector<Mutant> addressing_mutants() {
   return {
-      {"rank-arithmetic", "coordinate from rank - first rank, the mesh's rank list ignored",
-       "mismatch, unwritten, guard", "pytorch#157523", [](const MutantOptions&) { return misread(rank_arithmetic); }},
+      {"rank-arithmetic", "coordinate from rank - first rank, the mesh's rank list ignored", "mismatch, unwritten",
+       "pytorch#157523", [](const MutantOptions&) { return misread(rank_arithmetic); }},
       {"base-ignored", "a side whose ranks do not start at 0 is addressed from 0", "error, hang, mismatch",
        "M2N release notes v0.2",
        [](const MutantOptions&) {
@@ -160,8 +161,8 @@ std::vector<Mutant> addressing_mutants() {
          deviation.bend = address_from_zero;
          return deviation;
        }},
-      {"role-by-half", "who is source is decided by rank < source count", "mismatch, unwritten, guard",
-       "modelexpress#497", [](const MutantOptions&) { return misread_both(role_by_half); }},
+      {"role-by-half", "who is source is decided by rank < source count", "mismatch, unwritten", "modelexpress#497",
+       [](const MutantOptions&) { return misread_both(role_by_half); }},
       {"transpose-square", "two dims exchanged when their extents are equal", "mismatch", "slime#2004",
        transpose_square},
       {"stride-dim", "wrong dim's stride when the target shards a dim that is not innermost of three",
@@ -169,7 +170,7 @@ std::vector<Mutant> addressing_mutants() {
       {"local-as-global", "a global expert index is used as a local one", "guard, mismatch, unwritten",
        "vllm-gaudi#1796", local_as_global},
       {"offset-32",
-       "element offset truncated at a width (option, in bits)",
+       "element offset truncated at a width in bits",
        "mismatch",
        "nccl#184",
        offset_32,

@@ -102,11 +102,12 @@ void reverse_tensors_on_one_rank(std::vector<Message>& messages, const StepConte
                    [](const Message& a, const Message& b) { return a.tensor > b.tensor; });
 }
 
+/// Two messages of different tensors from the same rank.
 void swap_first_two_of_a_pair(std::vector<Message>& messages, const StepContext& step) {
   if (step.end != MessageEnd::receive) return;
   for (std::size_t i = 0; i < messages.size(); ++i) {
     for (std::size_t j = i + 1; j < messages.size(); ++j) {
-      if (messages[i].peer != messages[j].peer) continue;
+      if (messages[i].peer != messages[j].peer || messages[i].tensor == messages[j].tensor) continue;
       std::swap(messages[i], messages[j]);
       return;
     }
@@ -160,7 +161,7 @@ std::vector<Mutant> batch_mutants() {
        [](const MutantOptions&) {
          return cache_without({false, true}, guard_band_bytes);
        }},
-      {"cache-placement", "plan cache key lacks the placements", "mismatch, unwritten, guard", "cache class",
+      {"cache-placement", "plan cache key lacks the placements", "mismatch, unwritten", "cache class",
        [](const MutantOptions&) {
          return cache_without({true, false}, 0);
        }},

@@ -94,7 +94,7 @@ std::vector<Mutant> transport_mutants() {
        chunk_exact,
        {{"chunk", 2}}},
       {"count-32",
-       "byte count truncated at a width (option, in bits)",
+       "byte count truncated at a width in bits",
        "unwritten, mismatch, hang",
        "nccl-extensions#15, ompi#9606",
        count_32,
@@ -112,7 +112,7 @@ std::vector<Mutant> transport_mutants() {
        "stale, mismatch",
        "M2N d3ca9dd, vllm-ascend#12713",
        slot_reuse,
-       {{"slots", 2}}},
+       {{"slots", 1}}},
   };
 }
 

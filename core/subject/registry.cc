@@ -70,8 +70,10 @@ std::vector<SubjectInfo> subject_catalogue() {
   for (const ReferenceRow& row : references)
     catalogue.push_back({std::string(row.name), std::string(row.what), "pass", ""});
   for (const Mutant& mutant : all_mutants()) {
-    catalogue.push_back({fmt::format("{}{}", mutant_prefix, mutant.name), std::string(mutant.what),
-                         std::string(mutant.expected), std::string(mutant.origin)});
+    std::string what(mutant.what);
+    for (const MutantOption& option : mutant.options) what += fmt::format(" (option {}={})", option.name, option.value);
+    catalogue.push_back({fmt::format("{}{}", mutant_prefix, mutant.name), std::move(what), std::string(mutant.expected),
+                         std::string(mutant.origin)});
   }
   return catalogue;
 }

@@ -59,7 +59,7 @@ constexpr MutantLaw laws[] = {
     {"count-32?width=3", "u8[9] 1@0 R -> 1@1 R", "wrong", "u8[7] 1@0 R -> 1@1 R"},
     {"tiny-signal", "u8[3] 1@0 R -> 1@1 R", "hang", "u8[4] 1@0 R -> 1@1 R"},
     {"signal-bank", "u8[2] 2@0 S(0) -> 1@2 R", "wrong", "u8[2] 1@0 R -> 2@1 S(0)"},
-    {"slot-reuse", "u8[3] 1@0 R -> 3@1 S(0)", "wrong", "u8[2] 1@0 R -> 2@1 S(0)"},
+    {"slot-reuse", "u8[2] 1@0 R -> 2@1 S(0)", "wrong", "u8[2] 2@0 S(0) -> 1@2 R"},
 
     {"cache-shape", "u8[1] 1@0 R -> 1@1 R ; u8[2] 1@0 R -> 1@1 R", "wrong",
      "u8[2] 1@0 R -> 1@1 R ; u8[2] 1@0 R -> 1@1 R"},

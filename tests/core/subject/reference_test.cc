@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <algorithm>
+
 #include "core/layout/notation.h"
 #include "core/plan/prover.h"
 #include "core/subject/registry.h"
@@ -56,14 +58,25 @@ RC_GTEST_PROP(Reference, ExecutesThePlanThatItShows, ()) {
   }
 }
 
-RC_GTEST_PROP(Mutants, NeverTouchMemoryBeyondTheGuardBands, ()) {
-  // Nothing to assert but the end of the run: the guard bands of the harness are all there is around a tensor, and a
-  // sanitizer sees what lies beyond them.
+/// The verdicts that a finding of the harness may stand for.
+std::vector<std::string_view> verdicts_of(std::string_view finding) {
+  if (finding == "wrong") return {"mismatch", "unwritten", "stale", "flaky"};
+  if (finding == "refused") return {"valid_rejected"};
+  return {finding};
+}
+
+RC_GTEST_PROP(Mutants, ShowNothingButTheVerdictsTheyNameAndStayInsideTheGuardBands, ()) {
+  // The guard bands of the harness are all there is around a tensor; a sanitizer sees what lies beyond them.
   const Case value = generated_case();
   const std::vector<SubjectInfo> catalogue = subject_catalogue();
   const auto& info = catalogue[static_cast<std::size_t>(generated::number(0, std::ssize(catalogue) - 1))];
   const std::string finding = CaseRun{}.run(value, *subject_of(info.name));
-  RC_CLASSIFY(finding != "pass");
+  const std::vector<std::string_view> verdicts = verdicts_of(finding);
+  const bool named = std::any_of(verdicts.begin(), verdicts.end(), [&](std::string_view verdict) {
+    return info.expected.find(verdict) != std::string::npos;
+  });
+  if (finding != "pass" && !named) RC_LOG() << info.name << " shows " << finding << " on " << to_text(value);
+  RC_ASSERT(finding == "pass" || named);
 }
 
 TEST(Reference, OnlyThePlannerThatAvoidsItPromisesMinimalTraffic) {

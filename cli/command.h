@@ -21,6 +21,7 @@ using Action = std::function<ExitCode(Console&)>;
 /// What each subcommand file defines: adds the subcommand to `app` and returns its action.
 Action add_run(CLI::App& app);
 Action add_fuzz(CLI::App& app);
+Action add_enumerate(CLI::App& app);
 Action add_shrink(CLI::App& app);
 Action add_prove(CLI::App& app);
 Action add_explain(CLI::App& app);

@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "core/layout/notation.h"
 #include "fuzz/campaign.h"
 
@@ -32,48 +33,6 @@ struct FuzzCommand {
   bool quiet = false;
 };
 
-double clock_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-/// The bar on a terminal, a line now and then elsewhere.
-class ProgressDisplay {
- public:
-  explicit ProgressDisplay(Output& stream) : stream_(stream), begin_(clock_seconds()), shown_(begin_) {}
-
-  void show(const CampaignProgress& progress) {
-    constexpr std::int64_t cases_between_looks = 16;  // a look at the clock costs as much as a part of a case
-    if (progress.cases % cases_between_looks != 0) return;
-    const double now = clock_seconds();
-    if (now - shown_ < (stream_.is_terminal() ? 0.1 : 10.0)) return;
-    shown_ = now;
-    const double elapsed = now - begin_;
-    const std::string state =
-        fmt::format("{:3.0f} %  {} cases, {:.0f} a second, {}", 100 * progress.fraction, progress.cases,
-                    static_cast<double>(progress.cases) / elapsed, count_of(progress.findings, "finding"));
-    if (!stream_.is_terminal()) {
-      stream_.line("# " + state);
-      return;
-    }
-    constexpr int width = 30;
-    const int filled = static_cast<int>(width * progress.fraction);
-    stream_.print(fmt::format("\r[{:<{}}] {}\033[K", std::string(static_cast<std::size_t>(filled), '='), width, state));
-    drawn_ = true;
-  }
-
-  /// Takes the bar away, so that a line can be printed where it was.
-  void clear() {
-    if (drawn_) stream_.print("\r\033[K");
-    drawn_ = false;
-  }
-
- private:
-  Output& stream_;
-  double begin_;
-  double shown_;
-  bool drawn_ = false;
-};
-
 /// Prints a campaign as it goes.
 class CampaignPrinter final : public CampaignObserver {
  public:
@@ -87,7 +46,9 @@ class CampaignPrinter final : public CampaignObserver {
     if (command_.json && !command_.quiet) print(case_json(index, value, verdict).dump());
   }
   void on_progress(const CampaignProgress& progress) override {
-    if (!command_.quiet) progress_.show(progress);
+    constexpr std::int64_t cases_between_looks = 16;  // a look at the clock costs as much as a part of a case
+    if (command_.quiet || progress.cases % cases_between_looks != 0) return;
+    progress_.show(progress.fraction, progress.cases, count_of(progress.findings, "finding"));
   }
   void on_failure(std::int64_t index, const Case& value, const Verdict& verdict) override {
     if (command_.json || command_.quiet) return;

@@ -158,7 +158,7 @@ std::string input_hint(std::span<const std::string> arguments) {
   std::string joined;
   for (const std::string& argument : arguments) joined += (joined.empty() ? "" : " ") + argument;
   if (arguments.size() > 1 && parse_case(joined).ok()) {
-    return fmt::format("a case is one argument, in quotes: {}", shell_quoted(joined));
+    return fmt::format("a case is one argument, in quotes: {}", shell_word(joined));
   }
   return "'reshardcheck run --help' shows the notation with examples";
 }

@@ -21,7 +21,7 @@
 namespace reshardcheck::cli {
 namespace {
 
-constexpr std::array adders = {add_run,     add_fuzz,     add_shrink, add_prove,      add_explain,
+constexpr std::array adders = {add_run,     add_fuzz,     add_enumerate, add_shrink, add_prove,      add_explain,
                                add_subjects, add_doctor, add_fingerprint, add_bench};
 
 constexpr std::string_view summary =

@@ -117,16 +117,4 @@ std::string shortened(std::string_view text, std::size_t width) {
   return std::string(text.substr(0, width - std::min<std::size_t>(width, 3))) + "...";
 }
 
-std::string shell_quoted(std::string_view text) {
-  std::string result = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      result += "'\\''";
-    } else {
-      result += c;
-    }
-  }
-  return result + "'";
-}
-
 }  // namespace reshardcheck::cli

@@ -77,7 +77,5 @@ std::string human_time(std::int64_t microseconds);
 std::string count_of(std::int64_t count, std::string_view singular, std::string_view plural = "");
 /// The text on one line of at most `width` characters, cut with "...".
 std::string shortened(std::string_view text, std::size_t width);
-/// The text as one word of a POSIX shell.
-std::string shell_quoted(std::string_view text);
 
 }  // namespace reshardcheck::cli

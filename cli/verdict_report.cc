@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include "core/layout/notation.h"
+#include "fuzz/corpus.h"
 
 namespace reshardcheck::cli {
 namespace {
@@ -72,7 +73,7 @@ std::string failure_lines(const CaseReport& report, std::string_view prefix) {
   }
   const std::int64_t unseen = verdict.wrong_elements - std::ssize(verdict.wrong);
   if (!verdict.wrong.empty() && unseen > 0) result += fmt::format("{}  and {} more\n", prefix, unseen);
-  const std::string arguments = fmt::format("{} --subject {}", shell_quoted(text), shell_quoted(report.subject));
+  const std::string arguments = fmt::format("{} --subject {}", shell_word(text), shell_word(report.subject));
   return result + fmt::format("{}replay: reshardcheck run {}\n{}shrink: reshardcheck shrink {}", prefix, arguments,
                               prefix, arguments);
 }

@@ -140,7 +140,13 @@ ExitCode enumerate(Console& console, const EnumerateCommand& command) {
   if (!options)
     return fail(console, ExitCode::usage, options.error().reason, "'reshardcheck enumerate --help' has examples");
   const InterruptGuard guard;
-  const std::int64_t bound_cases = count_cases(options->bound);
+  options->cancelled = [&console] { return InterruptGuard::interrupted() || console.out.closed(); };
+  const std::int64_t bound_cases = count_cases(options->bound, options->cancelled);
+  if (options->cancelled()) {
+    return fail(console, ExitCode::environment,
+                fmt::format("interrupted while counting: the bound holds more than {} cases", bound_cases),
+                "a smaller bound is a better start: fewer ranks, --max-axes 1, --max-dims 1, fewer rules");
+  }
   const std::int64_t cases = shard_cases(bound_cases, options->shard);
   if (command.json) {
     console.out.line(ordered_json{{"event", "start"},
@@ -157,7 +163,6 @@ ExitCode enumerate(Console& console, const EnumerateCommand& command) {
   if (command.count) return ExitCode::clean;
 
   ProgressDisplay progress(console.err);
-  options->cancelled = [&console] { return InterruptGuard::interrupted() || console.out.closed(); };
   options->on_progress = [&](std::int64_t visited) {
     if (command.quiet) return;
     progress.show(static_cast<double>(visited) / static_cast<double>(std::max<std::int64_t>(cases, 1)), visited,
@@ -202,7 +207,8 @@ Action add_enumerate(CLI::App& app) {
       "Exit code 0: every case of the bound (or shard) passed. 1: some failed. 3: it was not visited in full.\n"
       "Examples:\n"
       "  reshardcheck enumerate --jobs 2\n"
-      "  reshardcheck enumerate --max-ranks 5 --max-dims 1 --rules all --subject mutant:balanced-as-chunk\n"
+      "  reshardcheck enumerate --max-ranks 4 --max-dims 1 --max-axes 1 --rules all --subject "
+      "mutant:balanced-as-chunk\n"
       "  reshardcheck enumerate --max-dims 3 --shard 3/8");
   return [options](Console& console) { return enumerate(console, *options); };
 }

@@ -2,12 +2,14 @@
 
 namespace reshardcheck {
 
-std::int64_t count_cases(const GeneratorOptions& bound) {
+std::int64_t count_cases(const GeneratorOptions& bound, const std::function<bool()>& cancelled) {
+  constexpr std::int64_t cases_between_questions = 1 << 12;
   CountingChoices choices;
   std::int64_t count = 0;
   do {
     (void)draw_case(choices, bound);
     ++count;
+    if (cancelled && count % cases_between_questions == 0 && cancelled()) break;
   } while (choices.next());
   return count;
 }

@@ -19,8 +19,9 @@ struct EnumerationShard {
   std::int64_t count = 1;
 };
 
-/// How many cases the bound holds.
-std::int64_t count_cases(const GeneratorOptions& bound);
+/// How many cases the bound holds. Counting asks for every decision, so it takes a part of the time of a visit;
+/// `cancelled` is asked now and then, and true ends it with what was counted so far.
+std::int64_t count_cases(const GeneratorOptions& bound, const std::function<bool()>& cancelled = {});
 
 /// Calls visit(index in the bound, case) for every case of the shard in order, until it returns false. Returns how
 /// many cases it visited.

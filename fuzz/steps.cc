@@ -17,7 +17,7 @@ namespace {
 using Side = SideDraft TensorDraft::*;
 
 /// What a dtype that is not u8 may become before it is u8: one of each width and kind.
-constexpr DType representatives[] = {DType::u16, DType::f16, DType::bf16, DType::u32, DType::f32};
+constexpr DType representatives[] = {DType::i16, DType::f16, DType::bf16, DType::i32, DType::f32, DType::i64};
 
 /// Tensors with equal numbers of dims and axes, on which one step can be taken together.
 bool are_alike(const std::vector<TensorDraft>& tensors) {

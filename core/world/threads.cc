@@ -1,6 +1,8 @@
 // One lock guards all that the threads share. A rank that cannot go on is counted as blocked until the very thread
 // that makes it able to go on takes it off the count, so when all ranks are blocked or have returned, nothing is under
 // way and the deadlock is certain.
+//
+// Wake-ups are noted under the lock and sent after it was let go: a thread woken earlier would only wait for the lock.
 #include "core/world/threads.h"
 
 #include <fmt/format.h>
@@ -11,6 +13,7 @@
 #include <cstring>
 #include <exception>
 #include <mutex>
+#include <semaphore>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -45,17 +48,18 @@ class ThreadsWorld::Implementation {
 
   void begin(const RunOptions& options, const RankBody& body);
   void wait_for_ranks(Lock& lock, std::int64_t deadline_ms);
+  void wake_all(Lock& lock);
   void check_for_deadlock();
   void give_up(CommStatus status);
   void unblock_all();
-  void finish(std::exception_ptr escaped);
+  bool finish(std::exception_ptr escaped);
   [[nodiscard]] std::vector<RankWait> waits() const;
   [[nodiscard]] Participant& participant(Rank rank) const { return *participants_[static_cast<std::size_t>(rank)]; }
   [[nodiscard]] CommStatus hopeless_status(Rank rank) const { return stuck_.of_rank[static_cast<std::size_t>(rank)]; }
 
   std::mutex mutex_;  // guards everything below, and what the participants say it does
+  std::vector<Participant*> to_wake_;
   std::condition_variable all_returned_;
-  bool closing_ = false;
   const RankBody* body_ = nullptr;
   std::size_t world_ranks_ = 0;
   std::size_t blocked_ranks_ = 0;
@@ -76,11 +80,10 @@ class ThreadsWorld::Implementation::Participant final : public Endpoint {
   Participant(Implementation& world, Rank rank) : world_(world), rank_(rank) {
     thread_ = std::thread(&Participant::serve, this);
   }
-  /// The world must be closing.
-  ~Participant() override {
-    wake_.notify_one();
-    thread_.join();
-  }
+  /// After a wake() that started nothing.
+  void join() { thread_.join(); }
+  /// Sent once for every time the rank starts or is unblocked.
+  void wake() { wake_.release(); }
 
   [[nodiscard]] Rank rank() const override { return rank_; }
   [[nodiscard]] Rank world_ranks() const override { return static_cast<Rank>(world_.world_ranks_); }
@@ -98,7 +101,6 @@ class ThreadsWorld::Implementation::Participant final : public Endpoint {
 
   // All of these with the world's lock held.
   void begin();
-  void start() { wake_.notify_one(); }
   void unblock();
   [[nodiscard]] bool stands_at(const Post& post) const { return waiting_for_ == &post; }
   /// Except in a collective, which only the world can tell.
@@ -113,18 +115,22 @@ class ThreadsWorld::Implementation::Participant final : public Endpoint {
   };
 
   void serve();
+  void run_body();
+  void unlock(Lock& lock);
   [[nodiscard]] CommStatus refusal(Rank peer) const;
   CommStatus join(const CollectiveEntry& entry);
-  Request keep(Post& post);
+  Request keep(Lock& lock, Post& post);
   void block(Lock& lock);
   void copy(Lock& lock, Post& post);
   void give_back(Lock& lock, Post& post);
 
   Implementation& world_;
   const Rank rank_;
-  Requests<Open> requests_;  // of this thread alone
+  std::counting_semaphore<2> wake_{0};  // at most one of a start or an unblocking, and one of the closing world
+  // Of this thread alone:
+  Requests<Open> requests_;
+  std::vector<Participant*> waking_;
   // With the world's lock:
-  std::condition_variable wake_;
   State state_ = State::idle;
   bool blocked_ = false;
   const Post* waiting_for_ = nullptr;
@@ -137,30 +143,45 @@ void ThreadsWorld::Implementation::Participant::begin() {
   state_ = State::starting;
   blocked_ = false;
   waiting_for_ = nullptr;
+  world_.to_wake_.push_back(this);
 }
 
 void ThreadsWorld::Implementation::Participant::serve() {
-  Lock lock(world_.mutex_);
   while (true) {
-    wake_.wait(lock, [this] { return state_ == State::starting || world_.closing_; });
-    if (state_ != State::starting) return;
-    state_ = State::running;
-    const RankBody& body = *world_.body_;
-    lock.unlock();
-    requests_.begin();
-    std::exception_ptr escaped;
-    try {
-      body(*this);
-    } catch (...) {
-      escaped = std::current_exception();
+    wake_.acquire();
+    {
+      const Lock lock(world_.mutex_);
+      if (state_ != State::starting) return;  // the world closes
+      state_ = State::running;
     }
-    lock.lock();
-    requests_.take_all([&](const Open& open) {
-      if (open.post != nullptr) give_back(lock, *open.post);
-    });
-    state_ = State::idle;
-    world_.finish(std::move(escaped));
+    run_body();
   }
+}
+
+void ThreadsWorld::Implementation::Participant::run_body() {
+  requests_.begin();
+  std::exception_ptr escaped;
+  try {
+    (*world_.body_)(*this);
+  } catch (...) {
+    escaped = std::current_exception();
+  }
+  Lock lock(world_.mutex_);
+  requests_.take_all([&](const Open& open) {
+    if (open.post != nullptr) give_back(lock, *open.post);
+  });
+  state_ = State::idle;
+  const bool last = world_.finish(std::move(escaped));
+  unlock(lock);
+  if (last) world_.all_returned_.notify_one();
+}
+
+/// Lets go of the lock, and wakes those who can go on.
+void ThreadsWorld::Implementation::Participant::unlock(Lock& lock) {
+  waking_.swap(world_.to_wake_);
+  lock.unlock();
+  for (Participant* participant : waking_) participant->wake();
+  waking_.clear();
 }
 
 /// Why an operation towards `peer` fails at once, or ok.
@@ -171,23 +192,24 @@ CommStatus ThreadsWorld::Implementation::Participant::refusal(Rank peer) const {
 }
 
 Request ThreadsWorld::Implementation::Participant::post_send(Rank to, std::span<const std::byte> message) {
-  const Lock lock(world_.mutex_);
+  Lock lock(world_.mutex_);
   if (const CommStatus status = refusal(to); status != CommStatus::ok) return requests_.keep({nullptr, status});
-  return keep(world_.mailbox_.post_send({.from = rank_, .to = to}, message.data(), message.size()));
+  return keep(lock, world_.mailbox_.post_send({.from = rank_, .to = to}, message.data(), message.size()));
 }
 
 Request ThreadsWorld::Implementation::Participant::post_receive(Rank from, std::span<std::byte> buffer) {
-  const Lock lock(world_.mutex_);
+  Lock lock(world_.mutex_);
   if (const CommStatus status = refusal(from); status != CommStatus::ok) return requests_.keep({nullptr, status});
-  return keep(world_.mailbox_.post_receive({.from = from, .to = rank_}, buffer.data(), buffer.size()));
+  return keep(lock, world_.mailbox_.post_receive({.from = from, .to = rank_}, buffer.data(), buffer.size()));
 }
 
 /// A rank that stands at the other end is woken to copy; this one may never wait.
-Request ThreadsWorld::Implementation::Participant::keep(Post& post) {
+Request ThreadsWorld::Implementation::Participant::keep(Lock& lock, Post& post) {
   if (post.state == Post::State::matched) {
     Participant& other = world_.participant(post.partner->owner());
     if (other.stands_at(*post.partner)) other.unblock();
   }
+  unlock(lock);
   return requests_.keep({&post, CommStatus::ok});
 }
 
@@ -209,6 +231,7 @@ CommStatus ThreadsWorld::Implementation::Participant::wait(Request request) {
   waiting_for_ = nullptr;
   const CommStatus status = post.state == Post::State::done ? post.status : world_.hopeless_status(rank_);
   give_back(lock, post);
+  unlock(lock);
   return status;
 }
 
@@ -223,8 +246,9 @@ CommStatus ThreadsWorld::Implementation::Participant::join(const CollectiveEntry
   } else {
     block(lock);
   }
-  if (world_.hopeless_) return world_.hopeless_status(rank_);
-  return collective.entry(rank_).status;
+  const CommStatus status = world_.hopeless_ ? world_.hopeless_status(rank_) : collective.entry(rank_).status;
+  unlock(lock);
+  return status;
 }
 
 /// Returns when another thread has called unblock(), or at once when this was the last rank that could go on.
@@ -232,14 +256,16 @@ void ThreadsWorld::Implementation::Participant::block(Lock& lock) {
   blocked_ = true;
   ++world_.blocked_ranks_;
   world_.check_for_deadlock();
-  wake_.wait(lock, [this] { return !blocked_; });
+  unlock(lock);
+  wake_.acquire();
+  lock.lock();
 }
 
 void ThreadsWorld::Implementation::Participant::unblock() {
   if (!blocked_) return;
   blocked_ = false;
   --world_.blocked_ranks_;
-  wake_.notify_one();
+  world_.to_wake_.push_back(this);
 }
 
 /// Moves the bytes of a matched message and finishes both ends.
@@ -251,7 +277,7 @@ void ThreadsWorld::Implementation::Participant::copy(Lock& lock, Post& post) {
   receive.state = Post::State::copying;
   const std::size_t bytes = std::min(send.bytes, receive.bytes);
   const bool apart = bytes > copied_under_lock_bytes;
-  if (apart) lock.unlock();
+  if (apart) unlock(lock);
   if (bytes > 0) std::memmove(receive.buffer, send.message, bytes);  // the buffers of one rank may overlap
   if (apart) lock.lock();
   const CommStatus status = send.bytes == receive.bytes ? CommStatus::ok : CommStatus::size_mismatch;
@@ -284,11 +310,8 @@ RankWait ThreadsWorld::Implementation::Participant::standing() const {
 // ---- The run ---------------------------------------------------------------------------------------------------
 
 ThreadsWorld::Implementation::~Implementation() {
-  {
-    const Lock lock(mutex_);
-    closing_ = true;
-  }
-  participants_.clear();
+  for (const auto& participant : participants_) participant->wake();  // with nothing to start
+  for (const auto& participant : participants_) participant->join();
 }
 
 WorldOutcome ThreadsWorld::Implementation::run(const RunOptions& options, const RankBody& body, Traffic& traffic) {
@@ -297,6 +320,7 @@ WorldOutcome ThreadsWorld::Implementation::run(const RunOptions& options, const 
   }
   Lock lock(mutex_);
   begin(options, body);
+  wake_all(lock);
   wait_for_ranks(lock, options.deadline_ms);
   traffic = traffic_.total();
   if (escaped_) std::rethrow_exception(std::exchange(escaped_, nullptr));
@@ -320,7 +344,14 @@ void ThreadsWorld::Implementation::begin(const RunOptions& options, const RankBo
   traffic_.begin(options.topology);
   collective_.begin(options.world_ranks);
   for (std::size_t rank = 0; rank < world_ranks_; ++rank) participants_[rank]->begin();
-  for (std::size_t rank = 0; rank < world_ranks_; ++rank) participants_[rank]->start();
+}
+
+/// The participants' unlock(), for the thread that calls run().
+void ThreadsWorld::Implementation::wake_all(Lock& lock) {
+  const std::vector<Participant*> waking = std::exchange(to_wake_, {});
+  lock.unlock();
+  for (Participant* participant : waking) participant->wake();
+  lock.lock();
 }
 
 /// Until every body has returned. At the deadline those that wait in this world are told; the others may be told by
@@ -330,6 +361,7 @@ void ThreadsWorld::Implementation::wait_for_ranks(Lock& lock, std::int64_t deadl
   if (deadline_ms > 0) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline_ms);
     if (!all_returned_.wait_until(lock, deadline, finished) && !hopeless_) give_up(CommStatus::deadline);
+    wake_all(lock);
   }
   all_returned_.wait(lock, finished);
 }
@@ -354,11 +386,12 @@ void ThreadsWorld::Implementation::unblock_all() {
   for (std::size_t rank = 0; rank < world_ranks_; ++rank) participants_[rank]->unblock();
 }
 
-void ThreadsWorld::Implementation::finish(std::exception_ptr escaped) {
+/// True when this was the last rank.
+bool ThreadsWorld::Implementation::finish(std::exception_ptr escaped) {
   if (escaped && !escaped_) escaped_ = std::move(escaped);
   ++returned_ranks_;
-  if (returned_ranks_ == world_ranks_) all_returned_.notify_one();
   check_for_deadlock();
+  return returned_ranks_ == world_ranks_;
 }
 
 std::vector<RankWait> ThreadsWorld::Implementation::waits() const {

@@ -124,7 +124,8 @@ class World {
   /// Runs `body` once for each local rank, to its end; every process of the world must call. Bodies must return when
   /// an operation fails. `traffic` is set to what the local ranks sent: a broadcast's bytes count too, from the root
   /// to each other rank, but not as messages. The counts of the outcome are of the local ranks as well; status and
-  /// text are of all. Operations that a body leaves behind are cancelled: no buffer is touched after its owner is gone.
+  /// text are of all. Operations that a body leaves behind are cancelled when it returns, and no buffer is touched
+  /// after the run; a buffer that dies before its body returns is the body's to wait for, after a failure too.
   /// Bodies should not throw: when one does, its rank ends there, and the first such exception comes out of run().
   /// Not reentrant; options that are unsupported() are a programming error.
   virtual WorldOutcome run(const RunOptions& options, const RankBody& body, Traffic& traffic) = 0;

@@ -1,4 +1,5 @@
-// reshardcheck bench NAME: how fast parts of this binary are, next to what they are measured against.
+// reshardcheck bench NAME: how fast parts of this binary are and what they find, next to what they are measured
+// against.
 //
 // Each benchmark is a file of its own and a subcommand of `bench`.
 #include "cli/bench.h"
@@ -17,14 +18,15 @@ double thread_seconds() {
 }
 
 Action add_bench(CLI::App& app) {
-  CLI::App* bench = app.add_subcommand("bench", "Measure how fast parts of this binary are");
+  CLI::App* bench = app.add_subcommand("bench", "Measure how fast parts of this binary are, and what they find");
   bench->require_subcommand(1);
   bench->footer(
-      "Example:\n"
-      "  reshardcheck bench fingerprint --json");
+      "Examples:\n"
+      "  reshardcheck bench fingerprint --json\n"
+      "  reshardcheck bench power --jobs 2");
   using Entry = std::pair<const CLI::App*, Action>;
   const auto entries = std::make_shared<std::vector<Entry>>();
-  for (Action (*add)(CLI::App&) : {add_bench_fingerprint}) {
+  for (Action (*add)(CLI::App&) : {add_bench_fingerprint, add_bench_power}) {
     Action action = add(*bench);
     entries->emplace_back(bench->get_subcommands([](CLI::App*) { return true; }).back(), std::move(action));
   }

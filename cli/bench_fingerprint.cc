@@ -1,7 +1,8 @@
-// reshardcheck bench fingerprint: the fingerprint against what else could read a tensor: XXH3, SHA-256 and a plain loop.
+// reshardcheck bench fingerprint: the fingerprint against what else could read a tensor: XXH3, SHA-256 and a plain
+// loop.
 //
-// One core, one buffer of bf16. Measurements take turns, round after round, and the best round of each counts, so that a
-// busy machine slows all of them alike.
+// One core, one buffer of bf16. Measurements take turns, round after round, and the best round of each counts, so that
+// a busy machine slows all of them alike.
 #include <fmt/format.h>
 #include <xxhash.h>
 
@@ -33,9 +34,9 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr std::int64_t row_bytes = 256;        // of the column shard
+constexpr std::int64_t row_bytes = 256;  // of the column shard
 constexpr std::int64_t column_shards = 8;
-constexpr std::int64_t sha_bytes = 64 << 20;   // SHA-256 is slow and does not care where its bytes come from
+constexpr std::int64_t sha_bytes = 64 << 20;  // SHA-256 is slow and does not care where its bytes come from
 
 struct BenchCommand {
   std::string bytes = "1G";
@@ -76,7 +77,8 @@ std::uint64_t sha256(const std::byte* data, std::int64_t bytes) {
 #endif
 
 Layout column_layout(std::int64_t rows) {
-  return *Layout::make({rows, column_shards * row_bytes / 2}, *Mesh::consecutive({column_shards}, 0), {Placement::shard(1)});
+  return *Layout::make({rows, column_shards * row_bytes / 2}, *Mesh::consecutive({column_shards}, 0),
+                       {Placement::shard(1)});
 }
 
 std::vector<Contender> contenders(const FingerprintKey& key, const std::byte* data, std::int64_t bytes) {
@@ -138,12 +140,13 @@ void print_table(Console& console, const std::vector<Contender>& all, const Fing
   std::vector<std::vector<std::string>> rows;
   const double own = speed_of(all, "fingerprint");
   for (const Contender& contender : all) {
-    rows.push_back({contender.name, human_bytes(contender.bytes), fmt::format("{:.2f}", contender.gigabytes_per_second()),
+    rows.push_back({contender.name, human_bytes(contender.bytes),
+                    fmt::format("{:.2f}", contender.gigabytes_per_second()),
                     fmt::format("{:.2f}", contender.gigabytes_per_second() / own)});
   }
   console.out.print(Table::whole({{"what"}, {"read", right}, {"GB/s", right}, {"of fingerprint", right}}, rows));
-  console.out.line(fmt::format("{} of bf16, one core, kernel {}; columns: rows of {} B, dense and as a view", human_bytes(bytes),
-                               key.kernel().name, row_bytes));
+  console.out.line(fmt::format("{} of bf16, one core, kernel {}; columns: rows of {} B, dense and as a view",
+                               human_bytes(bytes), key.kernel().name, row_bytes));
 }
 
 ExitCode bench(Console& console, const BenchCommand& command) {
@@ -185,7 +188,8 @@ Action add_bench_fingerprint(CLI::App& app) {
   add_number(*command, {"--rounds", "Measurements of each; the best counts (default 7)", 1, 1'000}, options->rounds);
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer(
-      "Speeds are bytes by CPU seconds of one core. 'columns' is a column shard with rows of 256 bytes: dense in memory, and\n"
+      "Speeds are bytes by CPU seconds of one core. 'columns' is a column shard with rows of 256 bytes: dense in "
+      "memory, and\n"
       "as a view into the whole tensor.\n"
       "Example:\n"
       "  reshardcheck bench fingerprint --bytes 256M");

@@ -70,6 +70,13 @@ std::uint64_t allowed_across_domains_bytes(const Case& value, const Topology& to
   return allowed;
 }
 
+/// Every rank that should hold something holds it already: nothing has to move.
+bool moves_nothing(const Case& value) {
+  return std::all_of(value.tensors.begin(), value.tensors.end(), [](const TensorCase& tensor) {
+    return tensor.path == Path::reshard && tensor.source == tensor.target;
+  });
+}
+
 /// A sum that stays at the largest number once it has reached it.
 void add(std::int64_t& total, std::int64_t more) {
   if (__builtin_add_overflow(total, more, &total)) total = INT64_MAX;
@@ -180,7 +187,8 @@ void Executor::Implementation::run_calls() {
 RunOptions Executor::Implementation::sim_options(Call call, bool faults) const {
   RunOptions options;
   options.world_ranks = static_cast<std::int64_t>(world_ranks_);
-  options.seed = mix(case_->options.seed + golden_ratio * static_cast<std::uint64_t>(call.pass * fill_.refits() + call.refit + 1));
+  options.seed =
+      mix(case_->options.seed + golden_ratio * static_cast<std::uint64_t>(call.pass * fill_.refits() + call.refit + 1));
   if (faults) options.faults = case_->options.faults;
   options.topology = session_options_.topology;
   return options;
@@ -197,9 +205,8 @@ bool Executor::Implementation::run_call(Call call) {
   evidence_.world = world_.run(sim_options(call, true), body, traffic_);
   if (evidence_.world.status != CommStatus::ok) return false;
   if (evidence_.world.unreceived_messages > 0 && case_->options.faults.empty()) return false;
-  return std::all_of(ranks().begin(), ranks().end(), [](const RankCheck& rank) {
-    return !rank.report().threw && rank.report().outcome.is_done();
-  });
+  return std::all_of(ranks().begin(), ranks().end(),
+                     [](const RankCheck& rank) { return !rank.report().threw && rank.report().outcome.is_done(); });
 }
 
 void Executor::Implementation::check_call(Call call) {
@@ -219,8 +226,14 @@ void Executor::Implementation::check_refused(Call call) {
 }
 
 void Executor::Implementation::measure_traffic(Call call) {
-  if (traffic_.across_domains_bytes == 0 || evidence_.excess || !case_->options.faults.empty()) return;
+  const std::uint64_t moved_bytes = traffic_.within_domains_bytes + traffic_.across_domains_bytes;
+  if (moved_bytes == 0 || evidence_.excess || !case_->options.faults.empty()) return;
   if (!subject_->promises_minimal_traffic()) return;
+  if (moves_nothing(*case_)) {
+    evidence_.excess = TrafficExcess{call, moved_bytes, 0, true};
+    return;
+  }
+  if (traffic_.across_domains_bytes == 0) return;
   if (!allowed_bytes_) allowed_bytes_ = allowed_across_domains_bytes(*case_, session_options_.topology);
   if (traffic_.across_domains_bytes <= *allowed_bytes_) return;
   evidence_.excess = TrafficExcess{call, traffic_.across_domains_bytes, *allowed_bytes_};
@@ -243,8 +256,11 @@ void Executor::Implementation::prove_plans() {
   for (std::size_t i = 0; i < case_->tensors.size() && !evidence_.plan; ++i) {
     const TensorCase& tensor = case_->tensors[i];
     if (case_->tensors.size() > 1 &&
-        !proved.emplace(std::tuple(table.number_of(tensor.source), table.number_of(tensor.target), tensor.path,
-                                   width_bytes(tensor.dtype)), true).second) {
+        !proved
+             .emplace(std::tuple(table.number_of(tensor.source), table.number_of(tensor.target), tensor.path,
+                                 width_bytes(tensor.dtype)),
+                      true)
+             .second) {
       continue;
     }
     try {

@@ -95,7 +95,8 @@ void Fill::assign(const Case& value) {
 
   // Twice the numbers of all refits must fit a tensor's digits: padding has a number, poison takes the lowest bit.
   std::uint64_t numbers = 0;
-  if (__builtin_mul_overflow(elements_ + 1, 2 * static_cast<std::uint64_t>(refits_), &numbers)) numbers = ~std::uint64_t{0};
+  if (__builtin_mul_overflow(elements_ + 1, 2 * static_cast<std::uint64_t>(refits_), &numbers))
+    numbers = ~std::uint64_t{0};
   tensors_.clear();
   std::uint64_t first = 0;
   int most_digits = 1;
@@ -119,7 +120,9 @@ PassKind Fill::pass_kind(int pass) const {
 }
 
 /// Salts of two passes differ in every byte, whatever the seed.
-std::uint64_t Fill::salt(int pass) const { return mix(seed_) ^ spread(37 * static_cast<std::uint64_t>(pass)); }
+std::uint64_t Fill::salt(int pass) const {
+  return mix(seed_ + golden_ratio) ^ spread(37 * static_cast<std::uint64_t>(pass));
+}
 
 Fill::RunKey Fill::key_of(const Tensor& tensor, Call call, std::uint64_t mask) const {
   RunKey key{};
@@ -150,9 +153,8 @@ Fill::RunKey Fill::key_of(const Tensor& tensor, Call call, std::uint64_t mask) c
 void Fill::write(const ElementRun& run, Call call, std::byte* out) const {
   const Tensor& tensor = tensors_[run.tensor];
   const RunKey key = key_of(tensor, call, 0);
-  with_width(tensor.width_bytes, [&](auto zero) {
-    key.write(reinterpret_cast<decltype(zero)*>(out), run.first, run.count);
-  });
+  with_width(tensor.width_bytes,
+             [&](auto zero) { key.write(reinterpret_cast<decltype(zero)*>(out), run.first, run.count); });
 }
 
 void Fill::write_source(const ElementRun& run, Call call, std::size_t mesh_index, std::byte* out) const {

@@ -49,8 +49,8 @@ struct ElementRun {
 struct DecodedElement {
   int refit = 0;
   bool padding = false;
-  std::size_t tensor = 0;   // unless padding
-  std::int64_t index = 0;   // row-major global index
+  std::size_t tensor = 0;  // unless padding
+  std::int64_t index = 0;  // row-major global index
   friend bool operator==(const DecodedElement&, const DecodedElement&) = default;
 };
 

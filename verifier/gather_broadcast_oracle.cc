@@ -51,14 +51,13 @@ void scatter_row(T* whole, const T* row, std::span<const std::int64_t> inner) {
 /// Puts a local tensor's elements where they belong in the whole tensor.
 void scatter(const NaiveLayout& map, std::size_t mesh_index, const NaiveFootprint& place, const std::byte* local,
              int width, std::byte* whole) {
-  for_each_naive_row(map, mesh_index, place.strides,
-                     [&](std::int64_t offset, std::int64_t base, std::span<const std::int64_t> inner) {
-                       with_width(width, [&](auto zero) {
-                         using T = decltype(zero);
-                         scatter_row(reinterpret_cast<T*>(whole) + base, reinterpret_cast<const T*>(local) + offset,
-                                     inner);
-                       });
-                     });
+  for_each_naive_row(
+      map, mesh_index, place.strides, [&](std::int64_t offset, std::int64_t base, std::span<const std::int64_t> inner) {
+        with_width(width, [&](auto zero) {
+          using T = decltype(zero);
+          scatter_row(reinterpret_cast<T*>(whole) + base, reinterpret_cast<const T*>(local) + offset, inner);
+        });
+      });
 }
 
 /// Calls wrong(position) for the places of a row that differ from what the whole tensor has there.
@@ -136,21 +135,21 @@ class TensorRun {
   }
 
   void compare(const LocalTensor& local, const Buffer& whole, std::size_t tensor, Call call, RankReport& report) const {
-    for_each_naive_row(
-        target_, local.mesh_index, local.strides,
-        [&](std::int64_t offset, std::int64_t base, std::span<const std::int64_t> inner) {
-          with_width(width_, [&](auto zero) {
-            using T = decltype(zero);
-            const T* all = reinterpret_cast<const T*>(whole.bytes.get()) + base;
-            const T* row = reinterpret_cast<const T*>(local.data) + offset;
-            compare_row(all, row, inner, [&](std::size_t i) {
-              const std::int64_t at = offset + static_cast<std::int64_t>(i);
-              WrongPlace place{tensor, at, local_index_of(local, at), base + inner[i], call, all[inner[i]], {}, 0};
-              place.got[static_cast<std::size_t>(call.pass)] = row[i];
-              note_wrong(report.gather_broadcast, std::move(place));
-            });
-          });
-        });
+    for_each_naive_row(target_, local.mesh_index, local.strides,
+                       [&](std::int64_t offset, std::int64_t base, std::span<const std::int64_t> inner) {
+                         with_width(width_, [&](auto zero) {
+                           using T = decltype(zero);
+                           const T* all = reinterpret_cast<const T*>(whole.bytes.get()) + base;
+                           const T* row = reinterpret_cast<const T*>(local.data) + offset;
+                           compare_row(all, row, inner, [&](std::size_t i) {
+                             const std::int64_t at = offset + static_cast<std::int64_t>(i);
+                             WrongPlace place{
+                                 tensor, at, local_index_of(local, at), base + inner[i], call, all[inner[i]], {}, 0};
+                             place.got[static_cast<std::size_t>(call.pass)] = row[i];
+                             note_wrong(report.gather_broadcast, std::move(place));
+                           });
+                         });
+                       });
   }
 
   [[nodiscard]] bool wants(std::size_t mesh_index) const {

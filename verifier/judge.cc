@@ -67,15 +67,16 @@ std::optional<Verdict> hang(const Evidence& evidence) {
   }
   for (const RankReport& rank : evidence.ranks) {
     if (!waits_for_ever(rank.outcome.comm)) continue;
-    return verdict(VerdictKind::hang, "world",
-                   fmt::format("{} on rank {} in {}: {}", name(rank.outcome.comm), rank.rank, where, rank.outcome.reason));
+    return verdict(
+        VerdictKind::hang, "world",
+        fmt::format("{} on rank {} in {}: {}", name(rank.outcome.comm), rank.rank, where, rank.outcome.reason));
   }
   if (evidence.world.unreceived_messages > 0 && evidence.value->options.faults.empty()) {
-    return verdict(VerdictKind::hang, "world",
-                   fmt::format("{} sent message{} that no rank receives, in {}: without hidden buffers the sender waits "
-                               "for ever",
-                               evidence.world.unreceived_messages, evidence.world.unreceived_messages == 1 ? "" : "s",
-                               where));
+    return verdict(
+        VerdictKind::hang, "world",
+        fmt::format("{} sent message{} that no rank receives, in {}: without hidden buffers the sender waits "
+                    "for ever",
+                    evidence.world.unreceived_messages, evidence.world.unreceived_messages == 1 ? "" : "s", where));
   }
   return std::nullopt;
 }
@@ -123,10 +124,10 @@ std::optional<Verdict> guard(const Evidence& evidence) {
     const StrayWrite& stray = *rank.stray;
     const bool before = stray.offset_bytes < 0;
     const bool after = stray.offset_bytes >= stray.footprint_bytes;
-    const std::string where =
-        before  ? fmt::format("{} bytes before the start of", -stray.offset_bytes)
-        : after ? fmt::format("{} bytes past the end of", stray.offset_bytes - stray.footprint_bytes)
-                : fmt::format("at byte {}, in the padding or a gap of,", stray.offset_bytes);
+    const std::string where = before ? fmt::format("{} bytes before the start of", -stray.offset_bytes)
+                              : after
+                                  ? fmt::format("{} bytes past the end of", stray.offset_bytes - stray.footprint_bytes)
+                                  : fmt::format("at byte {}, in the padding or a gap of,", stray.offset_bytes);
     return verdict(VerdictKind::guard, "guard",
                    fmt::format("rank {} wrote {} its local {} of {} in {}", rank.rank, where,
                                stray.side == Side::source ? "source" : "target",
@@ -197,7 +198,8 @@ std::string origin_text(const Case& value, const Finding& finding) {
 
 std::string data_sentence(const Case& value, const Finding& finding, std::int64_t wrong) {
   const WrongPlace& place = *finding.place;
-  const std::string element = "element " + index_text(global_index_of(value.tensors[place.tensor].shape(), place.global_index));
+  const std::string element =
+      "element " + index_text(global_index_of(value.tensors[place.tensor].shape(), place.global_index));
   std::string what;
   switch (finding.shows.kind) {
     case VerdictKind::unwritten:
@@ -273,6 +275,11 @@ std::optional<Verdict> plan_and_traffic(const Evidence& evidence) {
     return verdict(kind_of(evidence.plan->violation.kind), "prover",
                    fmt::format("the data arrived, but the subject's plan does not prove ({}): {}",
                                tensor_text(*evidence.value, evidence.plan->tensor), evidence.plan->violation.text));
+  }
+  if (evidence.excess && evidence.excess->nothing_to_move) {
+    return verdict(VerdictKind::excess_traffic, "traffic",
+                   fmt::format("{} bytes moved in {}, though every rank held what it needs", evidence.excess->moved_bytes,
+                               call_text(*evidence.value, evidence.excess->call)));
   }
   if (evidence.excess) {
     return verdict(VerdictKind::excess_traffic, "traffic",

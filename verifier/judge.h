@@ -28,11 +28,13 @@
 
 namespace reshardcheck {
 
-/// Bytes that crossed domains in a call, against what the subject promises.
+/// Bytes that crossed domains in a call, against what the subject promises; or bytes that moved at all in a case that
+/// reshards every tensor to the layout it has.
 struct TrafficExcess {
   Call call;
   std::uint64_t moved_bytes = 0;
   std::uint64_t allowed_bytes = 0;
+  bool nothing_to_move = false;
 };
 
 /// A violation of the plan that the subject gave for a tensor.

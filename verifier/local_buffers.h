@@ -23,9 +23,9 @@ enum class Side : std::uint8_t { source, target };
 struct LocalBlock {
   std::size_t tensor = 0;
   Side side = Side::source;
-  std::byte* block = nullptr;          // the front guard band
-  std::int64_t block_bytes = 0;        // both guard bands included
-  std::int64_t footprint_elements = 0; // from local index 0 to the last local element, gaps and padding included
+  std::byte* block = nullptr;           // the front guard band
+  std::int64_t block_bytes = 0;         // both guard bands included
+  std::int64_t footprint_elements = 0;  // from local index 0 to the last local element, gaps and padding included
 
   [[nodiscard]] std::byte* data() const { return block + guard_bytes; }
 };
@@ -53,7 +53,7 @@ class LocalBuffers {
 
   std::vector<BatchTensor> tensors_;  // keeps those of larger cases for their memory
   std::size_t tensor_count_ = 0;
-  std::vector<LocalBlock> blocks_;    // source before target, tensor by tensor
+  std::vector<LocalBlock> blocks_;  // source before target, tensor by tensor
   std::int64_t bytes_ = 0;
 };
 

@@ -46,8 +46,7 @@ void deal_segments(const List& list, std::span<const std::int64_t> sizes, Lists&
   }
   Lists segments(sizes.size() + 1);  // the last is for padding
   for (const std::int64_t index : list) {
-    const std::size_t s =
-        index == NaiveLayout::padding ? sizes.size() : segment_of[static_cast<std::size_t>(index)];
+    const std::size_t s = index == NaiveLayout::padding ? sizes.size() : segment_of[static_cast<std::size_t>(index)];
     segments[s].push_back(index);
   }
   for (const List& segment : segments) deal_chunks(segment, out);
@@ -136,7 +135,8 @@ std::int64_t NaiveLayout::coordinate(std::size_t mesh_index, std::size_t axis) c
 const std::vector<std::int64_t>& NaiveLayout::indices(std::size_t mesh_index, std::size_t dim) const {
   std::size_t list = 0;
   for (const std::size_t axis : dims_[dim].axes) {
-    list = list * static_cast<std::size_t>(mesh_extents_[axis]) + static_cast<std::size_t>(coordinate(mesh_index, axis));
+    list =
+        list * static_cast<std::size_t>(mesh_extents_[axis]) + static_cast<std::size_t>(coordinate(mesh_index, axis));
   }
   return dims_[dim].lists[list];
 }

@@ -44,8 +44,8 @@ class NaiveLayout {
   [[nodiscard]] std::int64_t coordinate(std::size_t mesh_index, std::size_t axis) const;
 
   struct Dim {
-    std::vector<std::size_t> axes;                  // that shard it, left to right
-    std::vector<std::vector<std::int64_t>> lists;   // by the axes' coordinates, row-major
+    std::vector<std::size_t> axes;                 // that shard it, left to right
+    std::vector<std::vector<std::int64_t>> lists;  // by the axes' coordinates, row-major
   };
   Shape shape_;
   std::vector<std::int64_t> mesh_extents_;

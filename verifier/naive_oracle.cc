@@ -84,8 +84,9 @@ void check_naive(const NaiveMaps& maps, const Fill& fill, Call call, const Local
     const LocalTensor& local = buffers.local(block);
     const TensorCase& tensor = *buffers.tensors()[block.tensor].spec;
     if (!same_shape(map, local)) {
-      report.naive_disagreement = fmt::format("the naive owner map does not give rank {} a local tensor of [{}] (tensor {})",
-                                              report.rank, fmt::join(local.shape, ","), block.tensor);
+      report.naive_disagreement =
+          fmt::format("the naive owner map does not give rank {} a local tensor of [{}] (tensor {})", report.rank,
+                      fmt::join(local.shape, ","), block.tensor);
       return;
     }
     check_local(map, local, fill, block.tensor, width_bytes(tensor.dtype), call,

@@ -38,7 +38,8 @@ std::uint64_t ServedCounter::a_tag_of(std::int64_t global_index) const {
 
 void ServedCounter::report(std::size_t tensor, Rank target, std::vector<Served>& out) const {
   for (std::size_t mesh_index = 0; mesh_index < served_.size(); ++mesh_index) {
-    if (served_[mesh_index] > 0) out.push_back({tensor, source_.mesh().ranks()[mesh_index], target, served_[mesh_index]});
+    if (served_[mesh_index] > 0)
+      out.push_back({tensor, source_.mesh().ranks()[mesh_index], target, served_[mesh_index]});
   }
 }
 
@@ -46,8 +47,8 @@ ProvenanceReport merge_provenance(std::span<const RankReport> ranks, const Topol
   ProvenanceReport merged;
   for (const RankReport& rank : ranks) {
     for (const Served& served : rank.served) {
-      (topology.same_domain(served.source, served.target) ? merged.same_domain_elements : merged.other_domain_elements) +=
-          served.elements;
+      (topology.same_domain(served.source, served.target) ? merged.same_domain_elements
+                                                          : merged.other_domain_elements) += served.elements;
       merged.served.push_back(served);
     }
   }

@@ -44,7 +44,7 @@ class ServedCounter {
 
   const Layout& source_;
   int width_bytes_;
-  std::size_t tags_;  // distinct ones; a mesh may have more ranks
+  std::size_t tags_;                  // distinct ones; a mesh may have more ranks
   std::vector<std::int64_t> served_;  // by mesh index
 };
 

@@ -104,12 +104,12 @@ void RankCheck::call(Endpoint& endpoint, Call call) {
   report_.call = call;
   if (report_.threw) return;
   const std::span<const BatchTensor> tensors = buffers_.tensors();
-  const std::size_t batch = case_->options.batch_tensors == 0
-                                ? tensors.size()
-                                : static_cast<std::size_t>(case_->options.batch_tensors);
+  const std::size_t batch =
+      case_->options.batch_tensors == 0 ? tensors.size() : static_cast<std::size_t>(case_->options.batch_tensors);
   try {
     for (std::size_t first = 0; first < tensors.size(); first += batch) {
-      report_.outcome = session_->reshard(endpoint, {tensors.subspan(first, std::min(batch, tensors.size() - first)), first});
+      report_.outcome =
+          session_->reshard(endpoint, {tensors.subspan(first, std::min(batch, tensors.size() - first)), first});
       if (!report_.outcome.is_done()) return;
     }
   } catch (const std::exception& exception) {
@@ -146,7 +146,8 @@ void RankCheck::refresh_places(Call call) {
     if (place.call.refit != call.refit) continue;
     const BatchTensor& tensor = buffers_.tensors()[place.tensor];
     const int width = width_of(tensor);
-    place.got[static_cast<std::size_t>(call.pass)] = load_element(tensor.target.data + place.local_offset * width, width);
+    place.got[static_cast<std::size_t>(call.pass)] =
+        load_element(tensor.target.data + place.local_offset * width, width);
     place.passes_seen = call.pass + 1;
   }
 }
@@ -248,10 +249,9 @@ void RankCheck::check_surroundings(const LocalBlock& block, Call call) {
   };
   hold(0, guard_bytes);
   if (block.side == Side::target && has_rest(block)) {
-    for_each_rest(layout_of(block), buffers_.local(block), block.footprint_elements,
-                  [&](std::int64_t begin, std::int64_t end) {
-                    hold(guard_bytes + begin * width, guard_bytes + end * width);
-                  });
+    for_each_rest(
+        layout_of(block), buffers_.local(block), block.footprint_elements,
+        [&](std::int64_t begin, std::int64_t end) { hold(guard_bytes + begin * width, guard_bytes + end * width); });
   }
   hold(guard_bytes + block.footprint_elements * width, block.block_bytes);
 }

@@ -36,8 +36,8 @@ struct WrongPlace {
 
 /// The wrong elements that one oracle found on one rank.
 struct DataReport {
-  std::vector<WrongPlace> places;     // the first few
-  std::int64_t wrong_elements = 0;    // all, each counted once
+  std::vector<WrongPlace> places;   // the first few
+  std::int64_t wrong_elements = 0;  // all, each counted once
 };
 
 /// Adds a wrong element that an oracle of one call has found: counted always, kept among the first few.
@@ -76,12 +76,12 @@ struct Served {
 
 struct RankReport {
   Rank rank = 0;
-  bool idle = false;        // in no mesh of the case
-  Outcome outcome;          // of the last call
-  Call call;                // the last call
-  bool threw = false;       // an exception left the subject
-  std::string exception;    // what it said
-  bool touched = false;     // said unsupported, yet changed a target
+  bool idle = false;      // in no mesh of the case
+  Outcome outcome;        // of the last call
+  Call call;              // the last call
+  bool threw = false;     // an exception left the subject
+  std::string exception;  // what it said
+  bool touched = false;   // said unsupported, yet changed a target
   DataReport definition;
   DataReport naive;
   std::string naive_disagreement;  // the naive map and core/layout differ about this rank: a bug of the checker

@@ -16,8 +16,8 @@
 namespace reshardcheck {
 
 struct Stretch {
-  std::int64_t local_offset = 0;   // elements from local index 0
-  std::int64_t global_index = 0;   // row-major
+  std::int64_t local_offset = 0;  // elements from local index 0
+  std::int64_t global_index = 0;  // row-major
   std::int64_t count = 0;
 };
 

@@ -7,8 +7,9 @@ namespace reshardcheck {
 namespace {
 
 constexpr std::array<std::string_view, verdict_kinds> names = {
-    "pass",  "mismatch", "unwritten", "guard", "source_modified",  "stale",          "excess_traffic", "disagree",
-    "error", "crash",    "hang",      "invalid_accepted",          "valid_rejected", "flaky",          "unsupported"};
+    "pass",  "mismatch",         "unwritten",      "guard", "source_modified",
+    "stale", "excess_traffic",   "disagree",       "error", "crash",
+    "hang",  "invalid_accepted", "valid_rejected", "flaky", "unsupported"};
 
 }  // namespace
 

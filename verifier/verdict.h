@@ -17,20 +17,20 @@ namespace reshardcheck {
 
 enum class VerdictKind : std::uint8_t {
   pass,
-  mismatch,          // an element holds another element's data, or bits that are nobody's
-  unwritten,         // an element still holds the poison
-  guard,             // a byte outside the local tensor was written
+  mismatch,   // an element holds another element's data, or bits that are nobody's
+  unwritten,  // an element still holds the poison
+  guard,      // a byte outside the local tensor was written
   source_modified,
-  stale,             // an element holds what an earlier refit delivered
-  excess_traffic,    // right bytes, but more of them crossed domains than the subject promises
-  disagree,          // ranks gave different answers about the same call
-  error,             // the subject reported an error of its own
+  stale,           // an element holds what an earlier refit delivered
+  excess_traffic,  // right bytes, but more of them crossed domains than the subject promises, or needlessly moved
+  disagree,        // ranks gave different answers about the same call
+  error,           // the subject reported an error of its own
   crash,
-  hang,              // ranks wait for each other, or the deadline passed
+  hang,  // ranks wait for each other, or the deadline passed
   invalid_accepted,
-  valid_rejected,    // the subject refused a case it claims to support
-  flaky,             // fails k times of n
-  unsupported,       // the subject said no, as it had declared; not a failure
+  valid_rejected,  // the subject refused a case it claims to support
+  flaky,           // fails k times of n
+  unsupported,     // the subject said no, as it had declared; not a failure
 };
 inline constexpr int verdict_kinds = static_cast<int>(VerdictKind::unsupported) + 1;
 [[nodiscard]] std::string_view name(VerdictKind kind);

@@ -93,7 +93,8 @@ TEST(Executor, DefinitionFailsASubjectThatExchangesTwoElements) {
   EXPECT_EQ(verdict.kind, VerdictKind::mismatch);
   EXPECT_EQ(verdict.oracle, "definition");
   EXPECT_EQ(verdict.wrong_elements, 2);
-  EXPECT_EQ(verdict.detail, "rank 3 holds element [0,5] where element [0,3] belongs (tensor 0, local [0,0]); 2 of 24 elements wrong");
+  EXPECT_EQ(verdict.detail,
+            "rank 3 holds element [0,5] where element [0,3] belongs (tensor 0, local [0,0]); 2 of 24 elements wrong");
 }
 
 TEST(Executor, SeesASubjectThatDoesNothing) {
@@ -119,7 +120,8 @@ TEST(Executor, SeesDamageInOneCallOfMany) {
   const std::string often = std::string(plain) + " | refits=5";
   for (const int bad : {0, 4, 5, 9}) {
     const Verdict verdict = verdict_on(often, {.after = [&](int call, Rank rank, const Batch& batch) {
-                                         if (rank == 2 && call == bad) batch.tensors[0].target.data[1] ^= std::byte{0x20};
+                                         if (rank == 2 && call == bad)
+                                           batch.tensors[0].target.data[1] ^= std::byte{0x20};
                                        }});
     EXPECT_EQ(verdict.kind, VerdictKind::mismatch) << bad;
     EXPECT_EQ(verdict.wrong_elements, 1);
@@ -141,11 +143,11 @@ TEST(Executor, SourceCheckFailsASubjectThatWritesToItsSource) {
 }
 
 TEST(Executor, CallsAnExceptionACrash) {
-  const Verdict verdict = verdict_on(plain, {.instead = [](int, Endpoint& endpoint, const Batch&) {
-                                       if (endpoint.rank() == 2) throw std::runtime_error("empty shard");
-                                       return endpoint.barrier() == CommStatus::ok ? Outcome::done()
-                                                                                   : Outcome::error("stuck");
-                                     }});
+  const Verdict verdict =
+      verdict_on(plain, {.instead = [](int, Endpoint& endpoint, const Batch&) {
+                   if (endpoint.rank() == 2) throw std::runtime_error("empty shard");
+                   return endpoint.barrier() == CommStatus::ok ? Outcome::done() : Outcome::error("stuck");
+                 }});
   EXPECT_EQ(verdict.kind, VerdictKind::crash);
   EXPECT_NE(verdict.detail.find("empty shard"), std::string::npos);
 }
@@ -162,12 +164,13 @@ TEST(Executor, CallsACircleOfWaitsAHang) {
 
 TEST(Executor, CallsASendThatNobodyReceivesAHang) {
   const Verdict verdict = verdict_on(plain, {.after = [](int, Rank, const Batch&) {},
-                                             .instead = [](int, Endpoint& endpoint, const Batch& batch) {
-                                               if (endpoint.rank() == 0) {
-                                                 endpoint.post_send(1, {batch.tensors[0].source.data, 1});
-                                               }
-                                               return Outcome::done();
-                                             }});
+                                             .instead =
+                                                 [](int, Endpoint& endpoint, const Batch& batch) {
+                                                   if (endpoint.rank() == 0) {
+                                                     endpoint.post_send(1, {batch.tensors[0].source.data, 1});
+                                                   }
+                                                   return Outcome::done();
+                                                 }});
   EXPECT_EQ(verdict.kind, VerdictKind::hang);
 }
 

@@ -22,7 +22,8 @@ Case parsed(std::string_view text) {
 template <typename ValueOf>
 std::vector<std::uint64_t> over_digit_passes(const Fill& fill, ValueOf&& value_of) {
   std::vector<std::uint64_t> values;
-  for (int pass = 0; pass < fill.passes() && fill.pass_kind(pass) == PassKind::digit; ++pass) values.push_back(value_of(pass));
+  for (int pass = 0; pass < fill.passes() && fill.pass_kind(pass) == PassKind::digit; ++pass)
+    values.push_back(value_of(pass));
   return values;
 }
 
@@ -84,8 +85,10 @@ INSTANTIATE_TEST_SUITE_P(Widths, FillOfEveryWidth, testing::ValuesIn(cases_of_ev
 class FillOfEveryKind : public testing::TestWithParam<std::string> {};
 
 TEST_P(FillOfEveryKind, WritesRunsAndSingleElementsAlike) {
-  const Case value = parsed("u8[300] 1@0 R -> 1@1 R ; bf16[70,10] 1@0 R -> 1@1 R ; f32[40] 1@0 R -> 1@1 R ; f64[9] 1@0 "
-                            "R -> 1@1 R ; f8e4m3[11] 1@0 R -> 1@1 R | refits=2 seed=3 fill=" + GetParam());
+  const Case value = parsed(
+      "u8[300] 1@0 R -> 1@1 R ; bf16[70,10] 1@0 R -> 1@1 R ; f32[40] 1@0 R -> 1@1 R ; f64[9] 1@0 "
+      "R -> 1@1 R ; f8e4m3[11] 1@0 R -> 1@1 R | refits=2 seed=3 fill=" +
+      GetParam());
   const Fill fill(value);
   alignas(64) std::byte run[4096];
   alignas(64) std::byte each[4096];
@@ -117,8 +120,10 @@ TEST_P(FillOfEveryKind, WritesRunsAndSingleElementsAlike) {
 }
 
 TEST_P(FillOfEveryKind, PoisonDiffersFromTheExpectedValueInEveryByte) {
-  const Case value = parsed("u8[300] 1@0 R -> 1@1 R ; bf16[70] 1@0 R -> 1@1 R ; f32[40] 1@0 R -> 1@1 R ; f64[9] 1@0 R -> 1@1 "
-                            "R | seed=5 fill=" + GetParam());
+  const Case value = parsed(
+      "u8[300] 1@0 R -> 1@1 R ; bf16[70] 1@0 R -> 1@1 R ; f32[40] 1@0 R -> 1@1 R ; f64[9] 1@0 R -> 1@1 "
+      "R | seed=5 fill=" +
+      GetParam());
   const Fill fill(value);
   for (std::size_t tensor = 0; tensor < value.tensors.size(); ++tensor) {
     for (std::int64_t i = 0; i < elements(value.tensors[tensor].shape()); ++i) {
@@ -126,7 +131,8 @@ TEST_P(FillOfEveryKind, PoisonDiffersFromTheExpectedValueInEveryByte) {
       for (int pass = 0; pass < fill.passes(); ++pass) {
         if (fill.pass_kind(pass) == PassKind::tag) continue;
         const std::uint64_t flip = fill.value(tensor, i, {pass, 0}) ^ fill.poison(tensor, i, pass);
-        for (int byte = 0; byte < width_bytes(value.tensors[tensor].dtype); ++byte) EXPECT_NE(flip >> (8 * byte) & 0xFF, 0u);
+        for (int byte = 0; byte < width_bytes(value.tensors[tensor].dtype); ++byte)
+          EXPECT_NE(flip >> (8 * byte) & 0xFF, 0u);
         flips.insert(flip);
       }
       EXPECT_GE(flips.size(), 2u) << "two poison patterns";

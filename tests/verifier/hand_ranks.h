@@ -24,7 +24,8 @@ inline Case parsed_case(std::string_view text) {
 
 class HandRanks {
  public:
-  explicit HandRanks(Case checked) : value_(std::move(checked)), fill_(value_), ranks_(static_cast<std::size_t>(value_.world_ranks())) {
+  explicit HandRanks(Case checked)
+      : value_(std::move(checked)), fill_(value_), ranks_(static_cast<std::size_t>(value_.world_ranks())) {
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
       ranks_[rank].assign(value_, fill_, static_cast<Rank>(rank));
       memory_.push_back(allocate(ranks_[rank].bytes()));
@@ -93,11 +94,11 @@ class HandRanks {
 
  private:
   struct Free {
-    void operator()(std::byte* memory) const { ::operator delete(memory, std::align_val_t{64}); }
+    void operator()(std::byte* memory) const { ::operator delete (memory, std::align_val_t{64}); }
   };
   using Memory = std::unique_ptr<std::byte, Free>;
   static Memory allocate(std::int64_t bytes) {
-    return Memory(static_cast<std::byte*>(::operator new(static_cast<std::size_t>(bytes), std::align_val_t{64})));
+    return Memory(static_cast<std::byte*>(::operator new (static_cast<std::size_t>(bytes), std::align_val_t{64})));
   }
 
   Case value_;

@@ -37,7 +37,9 @@ class HandSubject : public Subject {
     return hooks_.plan ? hooks_.plan(tensor, options.topology) : std::nullopt;
   }
   [[nodiscard]] std::optional<std::string> unsupported(const Case&) const override { return hooks_.unsupported; }
-  std::unique_ptr<Session> open(Endpoint&, const SessionOptions&) override { return std::make_unique<HandSession>(*this); }
+  std::unique_ptr<Session> open(Endpoint&, const SessionOptions&) override {
+    return std::make_unique<HandSession>(*this);
+  }
 
   /// Copies what `local`, the target of a tensor, should hold from the ranks that hold it.
   void deliver(const TensorCase& spec, const LocalTensor& local, std::size_t tensor) const {
@@ -98,7 +100,8 @@ class HandSubject : public Subject {
   [[nodiscard]] const std::byte* find(const TensorCase& spec, std::size_t tensor, std::int64_t index) const {
     for (std::size_t m = 0; m < spec.source.mesh().size(); ++m) {
       const LocalTensor& source = sources_.at({tensor, m});
-      if (const auto offset = offset_of(spec.source, source, index)) return source.data + *offset * width_bytes(spec.dtype);
+      if (const auto offset = offset_of(spec.source, source, index))
+        return source.data + *offset * width_bytes(spec.dtype);
     }
     return nullptr;
   }

@@ -48,21 +48,30 @@ const std::vector<Piece>& precedence() {
       {VerdictKind::crash, [](HandEvidence& hand) { hand.ranks[1].threw = true; }},
       {VerdictKind::hang, [](HandEvidence& hand) { hand.evidence.world.status = CommStatus::deadlock; }},
       {VerdictKind::disagree, [](HandEvidence& hand) { hand.ranks[2].outcome = Outcome::error("bad"); }},
-      {VerdictKind::guard, [](HandEvidence& hand) { hand.ranks[2].stray = StrayWrite{0, Side::target, 4, 4, {}}; }},
-      {VerdictKind::source_modified, [](HandEvidence& hand) { hand.ranks[0].source_change = SourceChange{0, {1}, {}, 1, 2}; }},
+      {VerdictKind::guard,
+       [](HandEvidence& hand) {
+         hand.ranks[2].stray = StrayWrite{0, Side::target, 4, 4, {}};
+       }},
+      {VerdictKind::source_modified,
+       [](HandEvidence& hand) {
+         hand.ranks[0].source_change = SourceChange{0, {1}, {}, 1, 2};
+       }},
       {VerdictKind::mismatch,
        [](HandEvidence& hand) {
-         add_place(hand.ranks[2].definition,
-                   place_with(hand.fill, [&](int pass) { return hand.fill.value(0, 3, {pass, 1}); }));
+         add_place(hand.ranks[2].definition, place_with(hand.fill, [&](int pass) {
+                     return hand.fill.value(0, 3, {pass, 1});
+                   }));
        }},
       {VerdictKind::stale,
        [](HandEvidence& hand) {
-         add_place(hand.ranks[2].definition,
-                   place_with(hand.fill, [&](int pass) { return hand.fill.value(0, 1, {pass, 0}); }));
+         add_place(hand.ranks[2].definition, place_with(hand.fill, [&](int pass) {
+                     return hand.fill.value(0, 1, {pass, 0});
+                   }));
        }},
       {VerdictKind::unwritten,
        [](HandEvidence& hand) {
-         add_place(hand.ranks[2].definition, place_with(hand.fill, [&](int pass) { return hand.fill.poison(0, 1, pass); }));
+         add_place(hand.ranks[2].definition,
+                   place_with(hand.fill, [&](int pass) { return hand.fill.poison(0, 1, pass); }));
        }},
       {VerdictKind::error, [](HandEvidence& hand) { hand.ranks[2].naive_disagreement = "the maps differ"; }},
       {VerdictKind::mismatch,
@@ -81,7 +90,10 @@ const std::vector<Piece>& precedence() {
        [](HandEvidence& hand) {
          hand.evidence.plan = PlanViolation{0, {ViolationKind::never_written, "rank 2 never gets [0,1)"}};
        }},
-      {VerdictKind::excess_traffic, [](HandEvidence& hand) { hand.evidence.excess = TrafficExcess{{}, 8, 4}; }},
+      {VerdictKind::excess_traffic,
+       [](HandEvidence& hand) {
+         hand.evidence.excess = TrafficExcess{{}, 8, 4};
+       }},
   };
   return pieces;
 }

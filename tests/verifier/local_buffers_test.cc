@@ -36,7 +36,8 @@ RC_GTEST_PROP(Stretches, VisitEveryElementOfAShardOnceInLocalOrder, ()) {
     local.shape = layout.local_shape(m);
     local.strides = strides_of(local.shape, layout.dims() > 1 ? gap : 0);
     std::map<std::int64_t, std::int64_t> expected;  // local offset -> global index
-    HandSubject::for_each_element(layout, local, [&](std::int64_t offset, std::int64_t index) { expected[offset] = index; });
+    HandSubject::for_each_element(layout, local,
+                                  [&](std::int64_t offset, std::int64_t index) { expected[offset] = index; });
     std::map<std::int64_t, std::int64_t> visited;
     std::int64_t end = 0;
     for_each_stretch(layout, m, local.strides, [&](const Stretch& stretch) {
@@ -61,7 +62,8 @@ TEST(Stretches, OfAShardOfWholeRowsAreOne) {
 }
 
 TEST(LocalBuffers, KeepBlocksApartAlignedAndGuarded) {
-  HandRanks ranks(parsed_case("u8[5,3] 2@0 S(0) -> 3@0 S(1) ; f64[7] 2@0 S(0,pad=4) -> 2@1 R ; bf16[] 1@0 R -> 1@0 R | gap=3"));
+  HandRanks ranks(
+      parsed_case("u8[5,3] 2@0 S(0) -> 3@0 S(1) ; f64[7] 2@0 S(0,pad=4) -> 2@1 R ; bf16[] 1@0 R -> 1@0 R | gap=3"));
   for (std::size_t rank = 0; rank < ranks.size(); ++rank) {
     const std::byte* end = nullptr;
     for (const LocalBlock& block : ranks[rank].buffers().blocks()) {
@@ -89,8 +91,9 @@ TEST(LocalBuffers, LeaveOneDimContiguous) {
 }
 
 TEST(LocalBuffers, CountTheBytesOfAllRanksAsTheyAreLaidOut) {
-  for (const char* text : {"u8[5,3] 2@0 S(0) -> 3@0 S(1) ; f64[7] 2@0 S(0,pad=4) -> 2@1 R | gap=3",
-                           "u8[0,5] 2@0 S(0) -> 2@2 S(1)", "u8[] 1@0 R -> 3@5 R", "f32[6,7] 2x2@0 R,S(0) -> 2x2@2 S(1),R"}) {
+  for (const char* text :
+       {"u8[5,3] 2@0 S(0) -> 3@0 S(1) ; f64[7] 2@0 S(0,pad=4) -> 2@1 R | gap=3", "u8[0,5] 2@0 S(0) -> 2@2 S(1)",
+        "u8[] 1@0 R -> 3@5 R", "f32[6,7] 2x2@0 R,S(0) -> 2x2@2 S(1),R"}) {
     HandRanks ranks(parsed_case(text));
     std::int64_t bytes = 0;
     for (std::size_t rank = 0; rank < ranks.size(); ++rank) bytes += ranks[rank].bytes();

@@ -103,7 +103,8 @@ TEST_P(Misplacement, OfAnyElementByPoisonOrPaddingIsSeen) {
   const Fill& fill = ranks.fill();
   for (const Place& place : places_of(ranks)) {
     for (std::int64_t index = 0; index < elements(value.tensors[place.tensor].shape()); ++index) {
-      const Verdict poison = with_value(ranks, place, [&](Call call) { return fill.poison(place.tensor, index, call.pass); });
+      const Verdict poison =
+          with_value(ranks, place, [&](Call call) { return fill.poison(place.tensor, index, call.pass); });
       ASSERT_EQ(poison.kind, index == place.index ? VerdictKind::unwritten : VerdictKind::mismatch) << poison.detail;
     }
     const Verdict padding = with_value(ranks, place, [&](Call call) { return fill.padding(place.tensor, call); });
@@ -139,14 +140,15 @@ TEST_P(Misplacement, RightDataPass) {
   EXPECT_EQ(ranks.verdict(), Verdict{});
 }
 
-INSTANTIATE_TEST_SUITE_P(SmallCases, Misplacement,
-                         testing::Values("u8[3,4] 2@0 S(0) -> 2@2 S(1)", "u8[13,5] 2@0 S(0) -> 3@2 S(1) | seed=4",
-                                         "u8[11] 2@0 S(0) -> 2@1 R | refits=3 seed=1", "bf16[5,3] 2@0 R -> 2@0 S(1) | refits=2",
-                                         "f32[7] 3@0 S(0) -> 2@3 S(0,balanced) | refits=2 seed=77",
-                                         "f64[2,2,2] 2@0 S(2) -> 2@2 S(1) | refits=2 gap=1",
-                                         "u8[5] 2@0 S(0,padded) -> 2@2 S(0,pad=4)", "u8[] 1@0 R -> 2@1 R",
-                                         "u8[6] 2@0 S(0) -> 2@2 R ; i8[3,2] 2@0 S(0) -> 2@2 S(1) ; bf16[4] 1@0 R -> 1@2 R",
-                                         "bf16[4,2] 2@0 S(0) -> 2@2 S(0) ; f16[4,2] 2@0 S(1) -> 2@2 S(1) | gap=2 refits=2"));
+INSTANTIATE_TEST_SUITE_P(
+    SmallCases, Misplacement,
+    testing::Values("u8[3,4] 2@0 S(0) -> 2@2 S(1)", "u8[13,5] 2@0 S(0) -> 3@2 S(1) | seed=4",
+                    "u8[11] 2@0 S(0) -> 2@1 R | refits=3 seed=1", "bf16[5,3] 2@0 R -> 2@0 S(1) | refits=2",
+                    "f32[7] 3@0 S(0) -> 2@3 S(0,balanced) | refits=2 seed=77",
+                    "f64[2,2,2] 2@0 S(2) -> 2@2 S(1) | refits=2 gap=1", "u8[5] 2@0 S(0,padded) -> 2@2 S(0,pad=4)",
+                    "u8[] 1@0 R -> 2@1 R",
+                    "u8[6] 2@0 S(0) -> 2@2 R ; i8[3,2] 2@0 S(0) -> 2@2 S(1) ; bf16[4] 1@0 R -> 1@2 R",
+                    "bf16[4,2] 2@0 S(0) -> 2@2 S(0) ; f16[4,2] 2@0 S(1) -> 2@2 S(1) | gap=2 refits=2"));
 
 }  // namespace
 }  // namespace reshardcheck

@@ -47,9 +47,7 @@ TEST(RankCheck, SaysWhereAGuardByteWasWritten) {
 
 TEST(RankCheck, SeesPaddingThatIsDeliveredOverTargetPadding) {
   HandRanks ranks(parsed_case("u8[3] 2@0 S(0,padded) -> 2@2 S(0,padded)"));
-  ranks.run([&](Call call) {
-    store_element(ranks.target(3, 0).data + 1, 1, ranks.fill().padding(0, call));
-  });
+  ranks.run([&](Call call) { store_element(ranks.target(3, 0).data + 1, 1, ranks.fill().padding(0, call)); });
   EXPECT_EQ(ranks.verdict().kind, VerdictKind::guard);
 }
 
@@ -67,7 +65,8 @@ TEST(RankCheck, CountsEachWrongElementOnceAndKeepsTheFirstFewInOrder) {
   ASSERT_EQ(verdict.wrong.size(), Verdict::max_wrong);
   for (std::size_t i = 0; i < verdict.wrong.size(); ++i) {
     EXPECT_EQ(verdict.wrong[i].rank, 2);
-    EXPECT_EQ(verdict.wrong[i].local_index, (Shape{static_cast<std::int64_t>(i) / 5, static_cast<std::int64_t>(i) % 5}));
+    EXPECT_EQ(verdict.wrong[i].local_index,
+              (Shape{static_cast<std::int64_t>(i) / 5, static_cast<std::int64_t>(i) % 5}));
   }
 }
 
@@ -81,7 +80,8 @@ TEST(RankCheck, FindsTheOneMismatchBehindManyUnwrittenElements) {
   const Verdict verdict = ranks.verdict();
   EXPECT_EQ(verdict.kind, VerdictKind::mismatch);
   EXPECT_EQ(verdict.wrong_elements, 500);
-  EXPECT_EQ(verdict.detail, "rank 1 holds element [7] where element [499] belongs (tensor 0, local [499]); 500 of 500 elements wrong");
+  EXPECT_EQ(verdict.detail,
+            "rank 1 holds element [7] where element [499] belongs (tensor 0, local [499]); 500 of 500 elements wrong");
 }
 
 TEST(RankCheck, NamesUnwrittenStaleAndForeignElements) {
@@ -96,11 +96,15 @@ TEST(RankCheck, NamesUnwrittenStaleAndForeignElements) {
   const Fill& fill = ranks.fill();
   EXPECT_EQ(damage([&](Call call) { return fill.poison(0, 3, call.pass); }).detail,
             "rank 3 never received element [0,3] (tensor 0 (first), local [0,1]); 1 of 11 elements wrong");
-  EXPECT_EQ(damage([&](Call call) { return fill.value(0, 3, {call.pass, 0}); }).detail,
-            "rank 3 holds old data (element [0,3] of refit 0) where element [0,3] of refit 1 of pass 0 belongs (tensor 0 "
-            "(first), local [0,1]); 1 of 11 elements wrong");
+  EXPECT_EQ(
+      damage([&](Call call) {
+        return fill.value(0, 3, {call.pass, 0});
+      }).detail,
+      "rank 3 holds old data (element [0,3] of refit 0) where element [0,3] of refit 1 of pass 0 belongs (tensor 0 "
+      "(first), local [0,1]); 1 of 11 elements wrong");
   EXPECT_EQ(damage([&](Call call) { return fill.value(1, 2, call); }).detail,
-            "rank 3 holds element [2] of tensor 1 (second) where element [0,3] belongs (tensor 0 (first), local [0,1]); 1 of 11 "
+            "rank 3 holds element [2] of tensor 1 (second) where element [0,3] belongs (tensor 0 (first), local "
+            "[0,1]); 1 of 11 "
             "elements wrong");
 }
 

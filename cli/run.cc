@@ -100,7 +100,7 @@ void Printer::report(const CaseReport& report) {
   if (!failed && command_.quiet) return;
   print_row(report);
   if (failed) {
-    console_.out.line(failure_lines(report, "#   "));
+    console_.out.line(fmt::format("{}\n#   shrink: {}", failure_lines(report, "#   "), shrink_command(report)));
   } else if (report.verdict.kind == VerdictKind::unsupported) {
     console_.out.line("#   " + report.verdict.detail);
   }

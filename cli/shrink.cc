@@ -159,7 +159,7 @@ Action add_shrink(CLI::App& app) {
   command->footer(
       "Exit code 1: the case fails and its minimal form was printed. 0: it passes, there is nothing to shrink.\n"
       "Example:\n"
-      "  reshardcheck shrink 'bf16[7,9] 2x2x2@0 S(0),S(0),R -> 3@8 S(1)' --subject mutant:flat-chunk");
+      "  reshardcheck shrink 'bf16[5,9] 2x2x2@0 S(0),S(0),R -> 3@8 S(1)' --subject mutant:flat-chunk");
   return [options](Console& console) { return shrink_all(console, *options); };
 }
 

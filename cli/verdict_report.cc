@@ -35,6 +35,10 @@ ordered_json wrong_json(const Case& value, const WrongElement& wrong) {
   return result;
 }
 
+std::string arguments_of(const CaseReport& report) {
+  return fmt::format("{} --subject {}", shell_word(to_text(*report.value)), shell_word(report.subject));
+}
+
 }  // namespace
 
 ordered_json report_json(const CaseReport& report) {
@@ -73,10 +77,10 @@ std::string failure_lines(const CaseReport& report, std::string_view prefix) {
   }
   const std::int64_t unseen = verdict.wrong_elements - std::ssize(verdict.wrong);
   if (!verdict.wrong.empty() && unseen > 0) result += fmt::format("{}  and {} more\n", prefix, unseen);
-  const std::string arguments = fmt::format("{} --subject {}", shell_word(text), shell_word(report.subject));
-  return result + fmt::format("{}replay: reshardcheck run {}\n{}shrink: reshardcheck shrink {}", prefix, arguments,
-                              prefix, arguments);
+  return result + fmt::format("{}replay: reshardcheck run {}", prefix, arguments_of(report));
 }
+
+std::string shrink_command(const CaseReport& report) { return "reshardcheck shrink " + arguments_of(report); }
 
 Colour colour_of(VerdictKind kind) {
   if (kind == VerdictKind::pass) return Colour::green;

@@ -26,9 +26,12 @@ struct CaseReport {
 /// strings as wide as the element; "origin" is there when it is known.
 nlohmann::ordered_json report_json(const CaseReport& report);
 
-/// The lines under a failing case: the sentence, the first wrong elements and the commands to go on with. Every line
-/// begins with `prefix`; the last has no newline.
+/// The lines under a failing case: the sentence, the first wrong elements and the command that replays it. Every
+/// line begins with `prefix`; the last has no newline.
 std::string failure_lines(const CaseReport& report, std::string_view prefix);
+
+/// The command that makes the case of a report minimal.
+std::string shrink_command(const CaseReport& report);
 
 /// "rank 4, gate local [0,1] = global [0,3]: expected 0x0003, got 0x0007, which is gate[0,7]".
 std::string to_text(const Case& value, const WrongElement& wrong);

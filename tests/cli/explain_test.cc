@@ -26,7 +26,10 @@ void expect_owners_of(const std::string& name) {
     const json expected = json::parse(line);
     const json answer = json::parse(answers[number]);
     ASSERT_EQ(answer["tensors"].size(), 1U);
-    EXPECT_EQ(answer["tensors"][0], expected["expect"]) << expected["case"];
+    for (const auto& [key, value] : expected["expect"].items()) {
+      EXPECT_EQ(answer["tensors"][0][key], value) << expected["case"] << " " << key;
+    }
+    EXPECT_TRUE(expected["expect"].contains("source") && expected["expect"].contains("target"));
   }
   EXPECT_EQ(number, answers.size());
   EXPECT_GT(number, 0U);

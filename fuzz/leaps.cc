@@ -23,15 +23,13 @@ struct Template {
 };
 
 /// Tiny cases, each the simplest in which something can go wrong that cannot before: nothing at all, more than one
-/// element, more target replicas than sources, a cut source, a cut target.
+/// element, more target replicas than sources, a cut source, a cut target, a cut dim that is not the innermost of
+/// three.
 std::vector<Template> templates() {
   const Placement whole = Placement::replicate();
   const Placement cut = Placement::shard(0);
-  return {{{}, 1, 1, whole, whole},
-          {{2}, 1, 1, whole, whole},
-          {{}, 1, 2, whole, whole},
-          {{2}, 2, 1, cut, whole},
-          {{2}, 1, 2, whole, cut}};
+  return {{{}, 1, 1, whole, whole}, {{2}, 1, 1, whole, whole}, {{}, 1, 2, whole, whole},
+          {{2}, 2, 1, cut, whole},  {{2}, 1, 2, whole, cut},   {{1, 2, 2}, 1, 1, whole, Placement::shard(1)}};
 }
 
 void apply(const Template& simple, TensorDraft& tensor) {
@@ -68,7 +66,8 @@ std::vector<SplitRule> other_rules(const CaseDraft& draft) {
     for (const Side side : sides) {
       for (const Placement& placement : (tensor.*side).placements) {
         const bool other = placement.is_shard() && placement.rule != SplitRule::chunk;
-        if (other && std::find(rules.begin(), rules.end(), placement.rule) == rules.end()) rules.push_back(placement.rule);
+        if (other && std::find(rules.begin(), rules.end(), placement.rule) == rules.end())
+          rules.push_back(placement.rule);
       }
     }
   }
@@ -158,7 +157,8 @@ Leap to_small_domains(const CaseDraft& draft) {
       for (std::int64_t anchor = 0; anchor < std::min<std::int64_t>(domain, 2); ++anchor) {
         for (std::int64_t sources = 1; sources < std::min<std::int64_t>(ranks, 3); ++sources) {
           leap.changes.emplace_back([=](CaseDraft& changed) {
-            changed = {{plain_tensor({{}, sources, ranks - sources, Placement::replicate(), Placement::replicate()})}, {}};
+            changed = {{plain_tensor({{}, sources, ranks - sources, Placement::replicate(), Placement::replicate()})},
+                       {}};
             changed.options.domain_ranks = domain;
             changed.options.domain_anchor = anchor;
           });
@@ -172,7 +172,8 @@ Leap to_small_domains(const CaseDraft& draft) {
 /// The canonical arrangements that stand for the draft's: its own, or the simplest of its kind.
 std::vector<Arrangement> similar_arrangements(const CaseDraft& draft) {
   const std::optional<Arrangement> arrangement = arrangement_of(draft);
-  if (std::any_of(draft.tensors.begin(), draft.tensors.end(), overlaps)) return {Arrangement::together, Arrangement::source_second};
+  if (std::any_of(draft.tensors.begin(), draft.tensors.end(), overlaps))
+    return {Arrangement::together, Arrangement::source_second};
   if (arrangement) return {*arrangement};
   return {Arrangement::target_first, Arrangement::source_exchanged};
 }
@@ -201,6 +202,12 @@ Leap to_templates_with_rule(const CaseDraft& draft) {
   if (draft.tensors.size() > 1) return leap;
   for (const SplitRule rule : other_rules(draft)) {
     if (rule == SplitRule::cuts) continue;
+    if (rule == SplitRule::padded) {  // one rank is enough for padding
+      leap.changes.emplace_back([](CaseDraft& changed) {
+        apply({{1}, 1, 1, Placement::padded(0, 2), Placement::replicate()}, changed.tensors.front());
+        arrange(changed, Arrangement::home);
+      });
+    }
     for (const auto& [extent, ranks] : {std::pair<std::int64_t, std::int64_t>{2, 2}, {4, 3}}) {
       const Template simple{{extent}, ranks, 1, simplest(rule, 0, extent), Placement::replicate()};
       leap.changes.emplace_back([simple](CaseDraft& changed) {
@@ -212,17 +219,22 @@ Leap to_templates_with_rule(const CaseDraft& draft) {
   return leap;
 }
 
-/// A bug of values needs a dtype and bit patterns: the special ones, on a growing row of elements.
+/// A bug of values needs a dtype and bit patterns: the special ones, on a growing row of elements of one tensor.
 Leap to_special_values(const CaseDraft& draft) {
   Leap leap;
   leap.first_only = true;
-  const DType dtype = draft.tensors.front().dtype;
-  if (draft.tensors.size() > 1 || dtype == DType::u8) return leap;
+  std::vector<DType> dtypes;
+  for (const TensorDraft& tensor : draft.tensors) {
+    if (tensor.dtype > DType::f16) dtypes.push_back(DType::f16);  // the simplest of floating point with two bytes
+    if (tensor.dtype != DType::u8) dtypes.push_back(tensor.dtype);
+  }
+  std::sort(dtypes.begin(), dtypes.end());
+  dtypes.erase(std::unique(dtypes.begin(), dtypes.end()), dtypes.end());
   for (const std::int64_t extent : {1, 2, 4, 8, 16}) {
-    for (const DType each : {DType::f16, dtype}) {
-      if (static_cast<int>(each) > static_cast<int>(dtype)) continue;
+    for (const DType each : dtypes) {
       leap.changes.emplace_back([extent, each](CaseDraft& changed) {
-        TensorDraft tensor = plain_tensor({extent == 1 ? Shape{} : Shape{extent}, 1, 1, Placement::replicate(), Placement::replicate()});
+        const Placement whole = Placement::replicate();
+        TensorDraft tensor = plain_tensor({extent == 1 ? Shape{} : Shape{extent}, 1, 1, whole, whole});
         tensor.dtype = each;
         changed = {{tensor}, {}};
         changed.options.fill = FillKind::special;
@@ -265,7 +277,8 @@ Leap to_plain(const CaseDraft&) {
 /// Features away in groups.
 Leap to_fewer_features(const CaseDraft&) {
   Leap leap;
-  leap.changes = {[](CaseDraft& changed) { arrange(changed, Arrangement::home); }, make_rules_plain, make_options_plain};
+  leap.changes = {[](CaseDraft& changed) { arrange(changed, Arrangement::home); }, make_rules_plain,
+                  make_options_plain};
   return leap;
 }
 
@@ -282,9 +295,9 @@ Leap to_fewer_options(const CaseDraft& draft) {
                   [](CaseDraft& changed) { changed.options.domain_ranks = changed.options.domain_anchor = 0; },
                   [](CaseDraft& changed) { changed.options.fill = FillKind::digits; },
                   [](CaseDraft& changed) { changed.options.faults.clear(); }};
-  for (const auto part : {+[](TensorDraft& tensor) { tensor.name.clear(); },
-                          +[](TensorDraft& tensor) { tensor.dtype = DType::u8; },
-                          +[](TensorDraft& tensor) { tensor.path = Path::reshard; }}) {
+  for (const auto part :
+       {+[](TensorDraft& tensor) { tensor.name.clear(); }, +[](TensorDraft& tensor) { tensor.dtype = DType::u8; },
+        +[](TensorDraft& tensor) { tensor.path = Path::reshard; }}) {
     leap.changes.emplace_back([part](CaseDraft& changed) {
       for (TensorDraft& tensor : changed.tensors) part(tensor);
     });
@@ -452,8 +465,10 @@ void combine(const CaseDraft& draft, const std::vector<Size>& sizes, std::size_t
     for (std::size_t i = 0; i < sizes.size(); ++i) {
       TensorDraft& tensor = changed.tensors[sizes[i].tensor];
       const std::int64_t value = sizes[i].values[at[i]];
-      if (sizes[i].side == nullptr) set_extent(tensor, sizes[i].index, value);
-      else shrink_axis(tensor.*sizes[i].side, sizes[i].index, value);
+      if (sizes[i].side == nullptr)
+        set_extent(tensor, sizes[i].index, value);
+      else
+        shrink_axis(tensor.*sizes[i].side, sizes[i].index, value);
     }
     visit(changed);
     std::size_t digit = sizes.size();

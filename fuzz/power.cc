@@ -24,8 +24,14 @@ std::vector<std::string> by_frequency(const std::map<std::string, int>& tally) {
   return keys;
 }
 
+/// A minimal case and how it fails.
+struct Final {
+  Case value;
+  VerdictKind kind = VerdictKind::pass;
+};
+
 /// One campaign a seed.
-Status measure_search(const PowerOptions& options, PowerScore& score, std::vector<Case>& finals) {
+Status measure_search(const PowerOptions& options, PowerScore& score, std::vector<Final>& finals) {
   std::map<std::string, int> oracles;
   std::map<std::string, int> texts;
   std::vector<std::int64_t> cases_to_kill;
@@ -46,7 +52,7 @@ Status measure_search(const PowerOptions& options, PowerScore& score, std::vecto
     score.flaky_seeds += result->end == CampaignEnd::only_flaky ? 1 : 0;
     cases_to_kill.push_back(finding.case_index + 1);
     ++oracles[finding.verdict.oracle.empty() ? std::string(name(finding.verdict.kind)) : finding.verdict.oracle];
-    if (++texts[to_text(finding.minimal)] == 1) finals.push_back(finding.minimal);
+    if (++texts[to_text(finding.minimal)] == 1) finals.push_back({finding.minimal, finding.verdict.kind});
     shrink_runs += finding.shrink_runs;
     score.max_shrink_runs = std::max(score.max_shrink_runs, finding.shrink_runs);
     score.one_minimal = score.one_minimal && finding.one_minimal;
@@ -58,15 +64,15 @@ Status measure_search(const PowerOptions& options, PowerScore& score, std::vecto
   score.median_cases = cases_to_kill[cases_to_kill.size() / 2];
   score.mean_shrink_runs = static_cast<double>(shrink_runs) / static_cast<double>(score.killed_seeds);
   const auto usual = std::find_if(finals.begin(), finals.end(),
-                                  [&score](const Case& value) { return to_text(value) == score.finals.front(); });
-  score.final_ranks = usual->world_ranks();
-  score.final_tensors = std::ssize(usual->tensors);
+                                  [&score](const Final& each) { return to_text(each.value) == score.finals.front(); });
+  score.final_ranks = usual->value.world_ranks();
+  score.final_tensors = std::ssize(usual->value.tensors);
   return Ok{};
 }
 
 /// The simplest failing case of the first bound that has one, with the definition as the only optional judge: what
 /// the others add is certainty about the harness, not about a mutant.
-Status measure_bounds(const PowerOptions& options, PowerScore& score, const std::vector<Case>& finals) {
+Status measure_bounds(const PowerOptions& options, PowerScore& score, const std::vector<Final>& finals) {
   for (const NamedBound& bound : options.bounds) {
     ExhaustiveOptions exhaustive;
     exhaustive.subject = options.subject;
@@ -80,8 +86,11 @@ Status measure_bounds(const PowerOptions& options, PowerScore& score, const std:
     const Case& smallest = result->simplest->value;
     score.bound = bound.name;
     score.smallest = to_text(smallest);
-    score.shrinks_to_smallest =
-        std::none_of(finals.begin(), finals.end(), [&smallest](const Case& value) { return simpler(smallest, value); });
+    // The shrinker stays in the bucket it began with, so only finals of the same one can be compared.
+    const std::string_view smallest_bucket = bucket(result->simplest->verdict.kind);
+    score.shrinks_to_smallest = std::none_of(finals.begin(), finals.end(), [&](const Final& each) {
+      return bucket(each.kind) == smallest_bucket && simpler(smallest, each.value);
+    });
     return Ok{};
   }
   return Ok{};
@@ -136,7 +145,7 @@ Result<PowerScore> measure_power(const PowerOptions& options) {
   if (!subject) return subject.error();
   PowerScore score;
   score.subject = options.subject;
-  std::vector<Case> finals;
+  std::vector<Final> finals;
   Status done = measure_search(options, score, finals);
   if (done) done = measure_bounds(options, score, finals);
   if (!done) return done.error();

@@ -50,7 +50,7 @@ struct PowerScore {
   std::int64_t final_tensors = 0;
   std::string bound;                       // the first bound that holds a failing case; empty: none
   std::string smallest;                    // the simplest failing case of that bound
-  bool shrinks_to_smallest = false;        // no final is less simple than that
+  bool shrinks_to_smallest = false;        // no final of its bucket is less simple than that
   std::optional<std::size_t> matrix_case;  // index of the first matrix case that fails under our oracles
   std::optional<std::size_t> mod256_case;  // and under the upstream rule
 };

@@ -180,6 +180,9 @@ void Layout::number_shards(Data& data) {
 Result<Layout> Layout::make(Shape shape, Mesh mesh, std::vector<Placement> placements) {
   const Result<std::int64_t> count = checked_elements(shape);
   if (!count) return count.error();
+  for (Placement& placement : placements) {  // what a replicating axis would do if it cut is no part of the value
+    if (placement.is_replicate()) placement = Placement::replicate();
+  }
   Data data{std::move(shape), std::move(mesh), std::move(placements), {}, {}, {}, 1};
   const Status placed = check_placements(data);
   if (!placed) return placed.error();

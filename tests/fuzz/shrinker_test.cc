@@ -269,7 +269,7 @@ RC_GTEST_PROP(SmallerCases, AreValidSimplerAndDistinct, (std::uint64_t seed)) {
     RC_ASSERT(*parse_case(to_text(each)) == each);
     RC_ASSERT(simpler(each, value));
     RC_ASSERT(texts.insert(to_text(each)).second);
-    RC_ASSERT(previous == nullptr || simpler(*previous, each));
+    RC_ASSERT((previous == nullptr || simpler(*previous, each)));  // in parentheses: RC_ASSERT overloads ||
     previous = &each;
   }
 }

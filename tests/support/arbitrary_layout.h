@@ -144,7 +144,7 @@ inline rc::Gen<Layout> layout() {
 inline rc::Gen<Options> options() {
   return rc::gen::exec([] {
     Options options;
-    if (*one_in(3)) options.world_ranks = *integer(32, 64);
+    if (*one_in(3)) options.world_ranks = *integer(36, 64);  // meshes name ranks up to 35
     if (*one_in(2)) options.domain_ranks = *integer(1, 8);
     if (options.domain_ranks != 0 && *one_in(2)) options.domain_anchor = *integer(0, 31);
     options.fill = *rc::gen::element(FillKind::digits, FillKind::hash, FillKind::special, FillKind::provenance);

@@ -87,6 +87,7 @@ Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
   const Result<ExecutorOptions> executor = executor_options(command.run);
   if (!executor) return executor.error();
   options.executor = *executor;
+  options.relations = has_relations(command.run.oracles);
   options.subject = command.run.subject;
   options.world = command.run.world;
   options.build = build_description();
@@ -163,6 +164,7 @@ Action add_fuzz(CLI::App& app) {
       "Examples:\n"
       "  reshardcheck fuzz --seconds 20\n"
       "  reshardcheck fuzz --subject mutant:flat-chunk --cases 2000 --seed 1 --out found\n"
+      "  reshardcheck fuzz --subject reference:direct --cases 5000 --oracles all\n"
       "  reshardcheck fuzz --cases 100000 --ranks 2..8 --stop-after 0 --json");
   return [options](Console& console) { return fuzz(console, *options); };
 }

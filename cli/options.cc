@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 
@@ -54,7 +55,7 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
 }
 
 Result<Oracles> parse_oracles(std::string_view text) {
-  if (text == "all") return Oracles{};
+  if (text == "all" || text == "data") return Oracles{};
   Oracles oracles{false, false, false};
   if (text == "none") return oracles;
   for (const std::string& word : split_words(text, ',')) {
@@ -64,11 +65,16 @@ Result<Oracles> parse_oracles(std::string_view text) {
       oracles.gather_broadcast = true;
     } else if (word == "prover") {
       oracles.prover = true;
-    } else {
-      return Error{fmt::format("no oracle '{}'; known: all none naive gather_broadcast prover", word)};
+    } else if (word != "relations") {
+      return Error{fmt::format("no oracle '{}'; known: all data none naive gather_broadcast prover relations", word)};
     }
   }
   return oracles;
+}
+
+bool has_relations(std::string_view text) {
+  const std::vector<std::string> words = split_words(text, ',');
+  return text == "all" || std::find(words.begin(), words.end(), "relations") != words.end();
 }
 
 Result<RankRange> parse_rank_range(std::string_view text) {
@@ -105,7 +111,8 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_option("--world", options.world, "Where ranks run: sim")->type_name("NAME")->capture_default_str();
   command.add_option("--max-bytes", options.max_bytes, "Refuse a case that needs more (default: half of free memory)")
       ->type_name("SIZE");
-  command.add_option("--oracles", options.oracles, "all, none, or some of naive,gather_broadcast,prover")
+  command.add_option("--oracles", options.oracles,
+                     "data (what judges one run), all, none, or some of naive,gather_broadcast,prover,relations")
       ->type_name("LIST")
       ->capture_default_str();
 }

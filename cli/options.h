@@ -17,8 +17,8 @@ namespace reshardcheck::cli {
 struct RunOptions {
   std::string subject = "reference";
   std::string world = "sim";
-  std::string max_bytes;        // as typed; empty: half of the free memory
-  std::string oracles = "all";  // as typed
+  std::string max_bytes;         // as typed; empty: half of the free memory
+  std::string oracles = "data";  // as typed
 };
 
 /// Declares --subject, --world, --max-bytes and --oracles.
@@ -39,8 +39,11 @@ CLI::Option* add_number(CLI::App& command, const NumberOption& option, std::int6
 /// "4096", "64K", "4G", "1T", also with "B" or "iB" after the letter; letters are powers of 1024.
 Result<std::int64_t> parse_bytes(std::string_view text);
 
-/// "all", "none", or names of the optional oracles with commas between: naive, gather_broadcast, prover.
+/// "all", "data" (all that judge one run), "none", or names of the optional oracles with commas between: naive,
+/// gather_broadcast, prover, relations. Relations compare runs, so they are the search's and not among Oracles.
 Result<Oracles> parse_oracles(std::string_view text);
+/// True when a list that parses has relations.
+bool has_relations(std::string_view text);
 
 /// "2..8", or "8" for 8..8.
 struct RankRange {

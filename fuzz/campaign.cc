@@ -10,6 +10,7 @@
 #include "core/layout/notation.h"
 #include "core/subject/registry.h"
 #include "fuzz/features.h"
+#include "fuzz/relation.h"
 #include "fuzz/shrinker.h"
 
 namespace reshardcheck {
@@ -39,7 +40,11 @@ struct Failure {
 class Campaign {
  public:
   Campaign(const CampaignOptions& options, Subject& subject, CampaignObserver& observer)
-      : options_(options), subject_(subject), observer_(observer), executor_(options.executor) {}
+      : options_(options),
+        subject_(subject),
+        observer_(observer),
+        executor_(options.executor),
+        related_random_(~options.seed) {}
 
   Result<CampaignResult> run() {
     begin_seconds_ = options_.seconds > 0 ? options_.clock_seconds() : 0;
@@ -106,7 +111,29 @@ class Campaign {
       const Status kept = keep({index, value, *verdict});
       if (!kept) return kept;
     }
+    if (options_.relations && verdict->kind == VerdictKind::pass) {
+      const Status related = judge_related(index, value);
+      if (!related) return related;
+    }
     observer_.on_progress({result_.cases, std::ssize(result_.findings), fraction()});
+    return Ok{};
+  }
+
+  /// The relations take turns; one that says nothing about the case gives its turn to the next.
+  Status judge_related(std::int64_t index, const Case& value) {
+    RandomChoices choices(related_random_.split());
+    constexpr std::size_t relations = std::size(all_relations);
+    std::vector<RelatedCase> related;
+    for (std::size_t tried = 0; related.empty() && tried < relations; ++tried) {
+      related = related_cases(value, all_relations[next_relation_++ % relations], choices);
+    }
+    for (const RelatedCase& each : related) {
+      const std::optional<Verdict> verdict = run_once(each.value);
+      note(each.value, verdict);
+      if (!verdict || !verdict->failed() || enough()) continue;
+      const Status kept = keep({index, each.value, relation_verdict(each.relation, *verdict)});
+      if (!kept) return kept;
+    }
     return Ok{};
   }
 
@@ -144,31 +171,39 @@ class Campaign {
 
   Finding minimise(const Failure& failure, std::vector<Failure>& slipped) {
     Finding finding;
-    finding.original = failure.value;
-    finding.original_verdict = failure.verdict;
+    finding.minimal = finding.original = failure.value;
+    finding.verdict = finding.original_verdict = failure.verdict;
     finding.subject = options_.subject;
     finding.world = options_.world;
     finding.seed = options_.seed;
     finding.case_index = failure.index;
-    finding.confirm_runs = options_.confirm_runs;
-    finding.failed_runs = 1 + failures(failure.value, options_.confirm_runs - 1);
-    const bool flaky = finding.failed_runs < finding.confirm_runs;
+    finding.confirm_runs = finding.failed_runs = options_.confirm_runs;
+    bool flaky = failures(failure.value, options_.confirm_runs - 1) < options_.confirm_runs - 1;
+    shrink_finding(finding, flaky, slipped);
+    if (!flaky && failures(finding.minimal, options_.confirm_runs) < options_.confirm_runs) {
+      flaky = true;  // a case large enough fails every time; its minimal form does not
+      shrink_finding(finding, flaky, slipped);
+    }
+    if (flaky) mark_flaky(finding);
+    finding.bucket = std::string(bucket(finding.verdict.kind)) + " " + feature_words(finding.minimal);
+    return finding;
+  }
+
+  /// Makes the finding's minimal case smaller. A case of a flaky finding gets several runs to fail in.
+  void shrink_finding(Finding& finding, bool flaky, std::vector<Failure>& slipped) {
     ShrinkOptions shrinking;
     shrinking.max_runs = options_.shrink_runs;
     shrinking.out_of_time = [this] { return out_of_time(shrink_grace_seconds); };
     shrinking.on_best = [this](const Case& value, const Verdict& verdict) { observer_.on_best(value, verdict); };
     shrinking.on_slipped = [&](const Case& value, const Verdict& verdict) {
-      slipped.push_back({failure.index, value, verdict});
+      slipped.push_back({finding.case_index, value, verdict});
     };
     const RunCase run = [&](const Case& value) { return flaky ? run_until_failure(value) : run_once(value); };
-    ShrinkResult shrunk = shrink(failure.value, failure.verdict, run, shrinking);
+    ShrinkResult shrunk = shrink(finding.minimal, finding.verdict, run, shrinking);
     finding.minimal = std::move(shrunk.minimal);
     finding.verdict = std::move(shrunk.verdict);
-    finding.shrink_runs = shrunk.runs;
+    finding.shrink_runs += shrunk.runs;
     finding.one_minimal = shrunk.one_minimal;
-    if (flaky || failures(finding.minimal, options_.confirm_runs) < options_.confirm_runs) mark_flaky(finding);
-    finding.bucket = std::string(bucket(finding.verdict.kind)) + " " + feature_words(finding.minimal);
-    return finding;
   }
 
   std::int64_t failures(const Case& value, std::int64_t runs) {
@@ -245,6 +280,8 @@ class Campaign {
   CampaignObserver& observer_;
   Executor executor_;
   CampaignResult result_;
+  rc::Random related_random_;  // apart from the cases, which are the same with and without relations
+  std::size_t next_relation_ = 0;
   double begin_seconds_ = 0;
 };
 

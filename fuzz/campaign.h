@@ -2,7 +2,8 @@
 //
 //   1. canary: a mutant that must fail and a known-good case that must pass run first; if either surprises, nothing
 //      that follows could be believed, and the campaign ends as an environment failure
-//   2. per block of cases draw a swarm configuration, per case draw the case, run it, judge it
+//   2. per block of cases draw a swarm configuration, per case draw the case, run it, judge it; with relations, run
+//      what one of them (each in turn) derives from a case that passes
 //   3. confirm a failure by running it again (a case that fails k times of n is flaky), shrink it, merge it with
 //      what is known of its bucket, write it to the corpus
 //   4. go on until the budget or the number of findings ends it
@@ -38,6 +39,7 @@ struct CampaignOptions {
   std::int64_t flaky_runs = 40;       // runs that a case of a flaky finding gets to fail again
   std::int64_t swarm_block_cases = 50;  // cases that share one swarm configuration
   bool swarm = true;
+  bool relations = false;             // a case that passes is followed by what one relation derives from it
   GeneratorOptions generator;
   ExecutorOptions executor;
   std::string out_directory;          // corpus; empty: nothing is written

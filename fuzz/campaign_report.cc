@@ -22,6 +22,7 @@ std::string budget_text(const CampaignOptions& options) {
 std::string campaign_command(const CampaignOptions& options, std::int64_t cases) {
   std::string command =
       fmt::format("reshardcheck fuzz --subject {} --cases {} --seed {}", shell_word(options.subject), cases, options.seed);
+  if (options.relations) command += " --oracles all";
   const GeneratorOptions usual;
   const GeneratorOptions& generator = options.generator;
   if (generator.min_world_ranks != usual.min_world_ranks || generator.max_world_ranks != usual.max_world_ranks) {

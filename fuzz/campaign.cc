@@ -185,6 +185,7 @@ class Campaign {
       shrink_finding(finding, flaky, slipped);
     }
     if (flaky) mark_flaky(finding);
+    if (names_relation(finding.original_verdict)) finding.verdict.oracle = finding.original_verdict.oracle;
     finding.bucket = std::string(bucket(finding.verdict.kind)) + " " + feature_words(finding.minimal);
     return finding;
   }

@@ -130,10 +130,9 @@ Status append_directory(const std::string& name, Cases& cases) {
   return Ok{};
 }
 
-/// True for what was meant as the name of a file: no case text is without a bracket.
+/// True for what was meant as the name of a file: every case has a bracket.
 bool looks_like_a_file(std::string_view argument) {
-  return argument.find('[') == std::string_view::npos && argument.find('{') == std::string_view::npos &&
-         (argument.find('/') != std::string_view::npos || argument.find('.') != std::string_view::npos);
+  return !argument.empty() && argument.find_first_of("[{ \t") == std::string_view::npos;
 }
 
 Status append_argument(const std::string& argument, Cases& cases) {
@@ -145,7 +144,7 @@ Status append_argument(const std::string& argument, Cases& cases) {
   std::error_code ignored;  // a case is too long or too strange for a file name, which is no error here
   if (std::filesystem::is_directory(argument, ignored)) return append_directory(argument, cases);
   if (std::filesystem::exists(argument, ignored)) return append_file(argument, cases);
-  if (looks_like_a_file(argument)) return Error{fmt::format("{}: no such file", argument)};
+  if (looks_like_a_file(argument)) return Error{fmt::format("{}: no such file, and no case", shortened(argument, 200))};
   Result<Case> value = case_of_line(trimmed(argument));
   if (!value) return value.error();
   cases.push_back({*std::move(value), ""});

@@ -60,6 +60,7 @@ TEST(Mistakes, InAFileNameTheLineAndNothingRuns) {
   expect_refused({"run", folder.file("bad.json", "[{\"tensors\": 3}]")}, "bad.json");
   expect_refused({"run", folder.file("empty.case", "# nothing\n")}, "no case");
   expect_refused({"run", folder.path("missing.case")}, "no such file");
+  expect_refused({"run", "missing"}, "no such file");
 }
 
 TEST(Mistakes, OnTheCommandLineAreAnsweredWithWhatWasMeant) {

@@ -22,6 +22,7 @@ build_outside() {
 build_outside "$@" >"$work/log" 2>&1 || { cat "$work/log"; exit 1; }
 
 "$work/build/own_subject"
+"$work/build/own_planner_test" --gtest_brief=1
 status=0
 output=$("$work/build/own_subject" --bug) || status=$?
 printf '%s\n' "$output"

@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "core/layout/notation.h"
 #include "fuzz/campaign.h"
+#include "fuzz/corpus.h"
 
 namespace reshardcheck::cli {
 namespace {
@@ -28,6 +29,7 @@ struct FuzzCommand {
   std::string seed;   // as typed; empty: from the clock
   std::string ranks;  // as typed
   std::string out;
+  std::string coverage;  // a file for it
   std::int64_t stop_after = 1;
   bool json = false;
   bool quiet = false;
@@ -62,6 +64,7 @@ class CampaignPrinter final : public CampaignObserver {
     print(command_.json ? finding_json(finding).dump() : finding_lines(finding));
   }
   void on_end(const CampaignOptions& options, const CampaignResult& result) override {
+    if (!command_.json && !command_.quiet && result.environment.empty()) print(result.coverage.text());
     print(command_.json ? end_json(options, result).dump() : last_line(options, result));
   }
 
@@ -138,6 +141,10 @@ ExitCode fuzz(Console& console, const FuzzCommand& command) {
   if (result->end == CampaignEnd::environment) {
     return fail(console, ExitCode::environment, result->environment, "'reshardcheck doctor' examines the installation");
   }
+  if (!command.coverage.empty()) {
+    const Status written = write_file_whole(command.coverage, result->coverage.to_json().dump(2) + "\n");
+    if (!written) return fail(console, ExitCode::environment, written.error().reason);
+  }
   return exit_code(result->end);
 }
 
@@ -158,6 +165,7 @@ Action add_fuzz(CLI::App& app) {
       ->type_name("DIR");
   add_number(*command, {"--stop-after", "Stop after this many different findings, 0: never (default 1)"},
              options->stop_after);
+  command->add_option("--coverage", options->coverage, "Write what was covered to a JSON file")->type_name("FILE");
   command->add_flag("--json", options->json, "Print one JSON object an event");
   command->add_flag("--quiet", options->quiet, "Print the first line, findings and the last line only");
   command->footer(

@@ -91,10 +91,25 @@ class Campaign {
         generator = everything ? options_.generator : draw_swarm(choices, options_.generator);
       }
       RandomChoices choices(block_random.split());
-      const Status done = judge(index, generate_case(choices, generator));
+      const Status done = judge(index, next_case(choices, generator));
       if (!done) return done;
     }
     return Ok{};
+  }
+
+  /// The candidate that shows most of what no case has shown yet; the first of equals.
+  Case next_case(Choices& choices, const GeneratorOptions& generator) {
+    Case best = generate_case(choices, generator);
+    FeatureVector features = features_of(best);
+    for (int drawn = 1; drawn < options_.candidates; ++drawn) {
+      Case other = generate_case(choices, generator);
+      const FeatureVector other_features = features_of(other);
+      if (result_.coverage.new_pairs(other_features) <= result_.coverage.new_pairs(features)) continue;
+      best = std::move(other);
+      features = other_features;
+    }
+    result_.coverage.add(features);
+    return best;
   }
 
   Status judge(std::int64_t index, const Case& value) {
@@ -291,7 +306,9 @@ class Campaign {
 Result<CampaignResult> run_campaign(const CampaignOptions& options, CampaignObserver& observer) {
   if (options.cases <= 0 && options.seconds <= 0) return Error{"a campaign needs a budget: cases or seconds"};
   if (options.seconds > 0 && !options.clock_seconds) return Error{"a budget in seconds needs a clock"};
-  if (options.swarm_block_cases < 1 || options.confirm_runs < 1) return Error{"blocks and confirmations start at 1"};
+  if (options.swarm_block_cases < 1 || options.confirm_runs < 1 || options.candidates < 1) {
+    return Error{"blocks, confirmations and candidates start at 1"};
+  }
   const GeneratorOptions& generator = options.generator;
   if (generator.min_world_ranks > generator.max_world_ranks || generator.max_world_ranks < 2) {
     return Error{"ranks " + std::to_string(generator.min_world_ranks) + ".." + std::to_string(generator.max_world_ranks) +

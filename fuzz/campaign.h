@@ -20,6 +20,7 @@
 #include "core/layout/case.h"
 #include "core/layout/result.h"
 #include "fuzz/corpus.h"
+#include "fuzz/coverage.h"
 #include "fuzz/generator.h"
 #include "verifier/executor.h"
 #include "verifier/verdict.h"
@@ -39,6 +40,7 @@ struct CampaignOptions {
   std::int64_t flaky_runs = 40;       // runs that a case of a flaky finding gets to fail again
   std::int64_t swarm_block_cases = 50;  // cases that share one swarm configuration
   bool swarm = true;
+  int candidates = 2;  // drawn for every case; the one with most unseen pairs of features is run. 1: no steering
   bool relations = false;             // a case that passes is followed by what one relation derives from it
   GeneratorOptions generator;
   ExecutorOptions executor;
@@ -64,6 +66,7 @@ struct CampaignResult {
   std::int64_t skipped = 0;                            // cases that needed more memory than allowed
   std::vector<Finding> findings;                       // distinct, in the order found
   std::string environment;                             // what surprised, when end is environment
+  Coverage coverage;         // of the cases run
   std::uint64_t digest = 0;  // of every case text and verdict in order: equal for equal seeds
 };
 

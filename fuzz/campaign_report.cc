@@ -134,6 +134,8 @@ nlohmann::json end_json(const CampaignOptions& options, const CampaignResult& re
                {"verdicts", verdict_counts(result)},
                {"findings", result.findings.size()},
                {"duplicates", std::move(duplicates)},
+               {"pairs_seen", result.coverage.seen_pairs()},
+               {"pairs", result.coverage.all_pairs()},
                {"digest", fmt::format("{:016x}", result.digest)},
                {"command", command_of(options, result)}};
   if (!result.environment.empty()) line["environment"] = result.environment;

@@ -53,6 +53,8 @@ class Endpoint {
   [[nodiscard]] virtual Rank rank() const = 0;
   [[nodiscard]] virtual Rank world_ranks() const = 0;
   [[nodiscard]] virtual MemoryKind memory() const { return MemoryKind::host; }
+  /// An MPI_Comm* of the world's ranks for subjects that speak MPI by themselves, or null where there is no MPI.
+  [[nodiscard]] virtual void* mpi_communicator() { return nullptr; }
 
   virtual Request post_send(Rank to, std::span<const std::byte> message) = 0;
   virtual Request post_receive(Rank from, std::span<std::byte> buffer) = 0;

@@ -38,6 +38,15 @@ bool overflows_product(std::span<const std::int64_t> extents) {
   return false;
 }
 
+/// Clears the members that the placement's kind and rule do not use: equal text is then equal value.
+void normalise(Placement& placement) {
+  if (placement.is_replicate()) placement = Placement::replicate();
+  const bool sized = placement.rule == SplitRule::cuts || placement.rule == SplitRule::segments;
+  const bool parametrised = placement.rule == SplitRule::padded || placement.rule == SplitRule::strided;
+  if (!sized) placement.sizes.clear();
+  if (!parametrised) placement.parameter = 0;
+}
+
 }  // namespace
 
 Result<std::int64_t> checked_elements(std::span<const std::int64_t> shape) {
@@ -180,9 +189,7 @@ void Layout::number_shards(Data& data) {
 Result<Layout> Layout::make(Shape shape, Mesh mesh, std::vector<Placement> placements) {
   const Result<std::int64_t> count = checked_elements(shape);
   if (!count) return count.error();
-  for (Placement& placement : placements) {  // what a replicating axis would do if it cut is no part of the value
-    if (placement.is_replicate()) placement = Placement::replicate();
-  }
+  for (Placement& placement : placements) normalise(placement);
   Data data{std::move(shape), std::move(mesh), std::move(placements), {}, {}, {}, 1};
   const Status placed = check_placements(data);
   if (!placed) return placed.error();

@@ -34,8 +34,8 @@ std::int64_t elements(std::span<const std::int64_t> shape);
 
 class Layout {
  public:
-  /// Errors carry in `position` the index of the placement at fault, where one is. A replicating placement is stored as
-  /// Placement::replicate(), whatever its other members say.
+  /// Errors carry in `position` the index of the placement at fault, where one is. Members of a placement that its
+  /// kind and rule do not use are cleared.
   static Result<Layout> make(Shape shape, Mesh mesh, std::vector<Placement> placements);
 
   [[nodiscard]] const Shape& shape() const { return data_->shape; }

@@ -1,7 +1,7 @@
 // reshardcheck fingerprint: digests of the tensors in safetensors files that do not depend on how they are sharded.
 //
-// One set of files gives a book of digests; two sets, or two saved books, are compared, and tensors that differ are named,
-// with the first element that does and who holds it.
+// One set of files gives a book of digests; two sets, or two saved books, are compared, and tensors that differ are
+// named, with the first element that does and who holds it.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -49,7 +49,8 @@ struct Side {
                        [](const TensorFingerprint& each) { return each.odd_replicas.empty(); });
   }
   [[nodiscard]] const DealtTensor* find(const std::string& name) const {
-    const auto found = std::find_if(tensors.begin(), tensors.end(), [&](const DealtTensor& each) { return each.name == name; });
+    const auto found =
+        std::find_if(tensors.begin(), tensors.end(), [&](const DealtTensor& each) { return each.name == name; });
     return found == tensors.end() ? nullptr : &*found;
   }
 };
@@ -107,7 +108,8 @@ Result<FingerprintBook> read_book_file(const std::string& path) {
   std::vector<char> piece(1 << 16);
   while (file.read(piece.data(), std::ssize(piece)) || file.gcount() > 0) {
     text.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-    if (std::ssize(text) > limits::max_text_bytes) return Error{path + ": more text than a book of fingerprints may have"};
+    if (std::ssize(text) > limits::max_text_bytes)
+      return Error{path + ": more text than a book of fingerprints may have"};
   }
   Result<FingerprintBook> book = parse_fingerprint_book(text);
   if (!book) return Error{fmt::format("{}: {}", path, book.error().reason)};
@@ -118,7 +120,8 @@ ordered_json book_json(const Side& side) {
   ordered_json json = to_json(side.book);
   for (std::size_t i = 0; i < side.fingerprints.size(); ++i) {
     json["tensors"][i]["layout"] = side.tensors[i].layout.text();
-    if (!side.fingerprints[i].odd_replicas.empty()) json["tensors"][i]["odd_replicas"] = side.fingerprints[i].odd_replicas;
+    if (!side.fingerprints[i].odd_replicas.empty())
+      json["tensors"][i]["odd_replicas"] = side.fingerprints[i].odd_replicas;
   }
   return json;
 }
@@ -188,7 +191,8 @@ Found locate(const FingerprintKey& key, const BookDifference& difference, const 
   const DealtTensor* a = source.find(difference.name);
   const DealtTensor* b = target.find(difference.name);
   if (difference.what != "digest" || a == nullptr || b == nullptr) return found;
-  const auto first = first_difference(elements(a->layout.shape()), partial_fingerprints(key, *a), partial_fingerprints(key, *b));
+  const auto first =
+      first_difference(elements(a->layout.shape()), partial_fingerprints(key, *a), partial_fingerprints(key, *b));
   if (!first) return found;
   found.elements = first->elements;
   found.index = describe_elements(a->layout.shape(), first->elements);
@@ -198,7 +202,8 @@ Found locate(const FingerprintKey& key, const BookDifference& difference, const 
 }
 
 ExitCode save(Console& console, const FingerprintCommand& command, const Side& side) {
-  for (const auto& [path, json] : {std::pair(command.save, to_json(side.book)), std::pair(command.save_map, to_map_json(side.book))}) {
+  for (const auto& [path, json] :
+       {std::pair(command.save, to_json(side.book)), std::pair(command.save_map, to_map_json(side.book))}) {
     if (path.empty()) continue;
     const Status written = write_file_whole(path, json.dump(1) + "\n");
     if (!written) return fail(console, ExitCode::environment, written.error().reason);
@@ -231,12 +236,17 @@ ExitCode fingerprint(Console& console, const FingerprintCommand& command) {
   }
   if (!command.json) print_side(console, *target);
   std::vector<Found> found;
-  for (const BookDifference& each : *compare(source->book, target->book)) found.push_back(locate(key, each, *source, *target));
+  for (const BookDifference& each : *compare(source->book, target->book))
+    found.push_back(locate(key, each, *source, *target));
   for (const Side* side : {&*source, &*target}) {
     for (std::size_t i = 0; i < side->tensors.size(); ++i) {
       for (const Rank rank : side->fingerprints[i].odd_replicas) {
-        found.push_back({{side->tensors[i].name, fmt::format("replica on rank {} of {}", rank, side->tensors[i].layout.text())},
-                         std::nullopt, "", {}, {}});
+        found.push_back(
+            {{side->tensors[i].name, fmt::format("replica on rank {} of {}", rank, side->tensors[i].layout.text())},
+             std::nullopt,
+             "",
+             {},
+             {}});
       }
     }
   }
@@ -250,16 +260,22 @@ Action add_fingerprint(CLI::App& app) {
   const auto options = std::make_shared<FingerprintCommand>();
   command->add_option("files", options->files, "Safetensors files, one a rank, ranks ascending")->type_name("FILE");
   command->add_option("--layout", options->layouts, "Layout of tensors by name, first match counts; may be repeated")
-      ->type_name("[PATTERN=][SHAPE] SIDE")->allow_extra_args(false);
+      ->type_name("[PATTERN=][SHAPE] SIDE")
+      ->allow_extra_args(false);
   command->add_option("--against", options->against, "The other side's files")->type_name("FILE...")->expected(1, -1);
   command->add_option("--against-layout", options->against_layouts, "The other side's layouts")
-      ->type_name("RULE")->allow_extra_args(false);
-  command->add_option("--compare", options->compare, "Compare two saved files of digests, of this program or of an engine")
-      ->type_name("A B")->expected(2);
-  command->add_option("--key", options->key, "32 hexadecimal digits, the same on both sides (default: zeros)")->type_name("HEX");
+      ->type_name("RULE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--compare", options->compare, "Compare two saved files of digests, of this program or of an engine")
+      ->type_name("A B")
+      ->expected(2);
+  command->add_option("--key", options->key, "32 hexadecimal digits, the same on both sides (default: zeros)")
+      ->type_name("HEX");
   add_number(*command, {"--threads", "Threads for large shards (default 1)", 1, 1'024}, options->threads);
   command->add_option("--save", options->save, "Also write the digests to this file, for --compare")->type_name("FILE");
-  command->add_option("--save-map", options->save_map, "Also write them as {\"dp:pp:pcp:tp:name\": digest}")->type_name("FILE");
+  command->add_option("--save-map", options->save_map, "Also write them as {\"dp:pp:pcp:tp:name\": digest}")
+      ->type_name("FILE");
   command->add_flag("--json", options->json, "Print one JSON object");
   command->footer(
       "A tensor without a layout is whole in each file that has it. With a layout, files that have the tensor are its\n"

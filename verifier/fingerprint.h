@@ -8,8 +8,9 @@
  * little-endian words of 32 bits; bytes that lie outside the tensor count as zero. With p = 2^61 - 1:
  *
  *     S[k](b)    = sum over words j of block b of  T[k][j] * word(b, j)            k = 0, 1, 2; T: 23 random bits
- *     state[r]   = sum over blocks b of  W[r](b) * (U[r][0][b0] S[0](b) + U[r][1][b0] S[1](b) + U[r][2][b0] S[2](b))  mod p
- *     W[r](b)    = V[r][1][b1] * V[r][2][b2] * ... * V[r][6][b6]                   r = 0, 1
+ *     mix[r](b)  = U[r][0][b0] * S[0](b) + U[r][1][b0] * S[1](b) + U[r][2][b0] * S[2](b)
+ *     W[r](b)    = V[r][1][b1] * V[r][2][b2] * ... * V[r][6][b6]
+ *     state[r]   = sum over blocks b of  W[r](b) * mix[r](b)  mod p                  r = 0, 1
  *
  * b0 .. b6 are the bytes of the block number. The entries of U and V are random modulo p, but for V[r][l][0] = 1.
  * dtype and shape are hashed by the same function at byte offset 2^63, where no tensor reaches. A word is the sum
@@ -70,7 +71,7 @@ typedef struct reshardcheck_fingerprint_shard {
   const int64_t* strides_elements; /* of the local tensor, `dims` entries; NULL: dense */
   int64_t begin_element;           /* only global elements [begin, end), row-major; both 0: all */
   int64_t end_element;
-  int32_t threads;                 /* at most this many; 0 or 1: the calling thread alone */
+  int32_t threads; /* at most this many; 0 or 1: the calling thread alone */
 } reshardcheck_fingerprint_shard;
 
 /** What add_shard found the rank to be. */
@@ -107,8 +108,9 @@ RESHARDCHECK_FINGERPRINT_EXPORT void reshardcheck_fingerprint_merge(reshardcheck
 /** The digest of a complete state: 32 hexadecimal digits and a terminating zero. */
 RESHARDCHECK_FINGERPRINT_EXPORT int reshardcheck_fingerprint_digest(const reshardcheck_fingerprint_key* key,
                                                                     const reshardcheck_fingerprint_state* state,
-                                                                    const char* dtype, size_t dims, const int64_t* shape,
-                                                                    char hex[33], reshardcheck_fingerprint_error* error);
+                                                                    const char* dtype, size_t dims,
+                                                                    const int64_t* shape, char hex[33],
+                                                                    reshardcheck_fingerprint_error* error);
 
 #ifdef __cplusplus
 }

@@ -1,8 +1,9 @@
-// What a kernel writes into and reads from: runs of bytes, cut into pieces of blocks, and the sum of their contributions.
+// What a kernel writes into and reads from: runs of bytes, cut into pieces of blocks, and the sum of their
+// contributions.
 //
-// A reduction modulo the prime costs more than a row of 64 bytes, and the weight of a neighbourhood (256 blocks, 512 KiB)
-// a few of them, so products are kept whole in 192 bits until a piece of another neighbourhood comes.
-// Everything is inline: each kernel compiles it into its own loop.
+// A reduction modulo the prime costs more than a row of 64 bytes, and the weight of a neighbourhood (256 blocks, 512
+// KiB) a few of them, so products are kept whole in 192 bits until a piece of another neighbourhood comes. Everything
+// is inline: each kernel compiles it into its own loop.
 #pragma once
 
 #include <algorithm>
@@ -15,13 +16,13 @@ namespace reshardcheck {
 
 /// `count` runs of `bytes` bytes, a constant step apart both in the tensor and in memory.
 struct FingerprintRuns {
-  std::uint64_t offset_bytes = 0;       // of the first run, in the row-major tensor
+  std::uint64_t offset_bytes = 0;  // of the first run, in the row-major tensor
   std::uint64_t offset_step_bytes = 0;
-  const std::byte* data = nullptr;      // the first run
+  const std::byte* data = nullptr;  // the first run
   std::ptrdiff_t data_step_bytes = 0;
   std::size_t bytes = 0;
   std::int64_t count = 1;
-  std::ptrdiff_t prefetch_bytes = 0;    // how far ahead of the byte being read memory will be wanted
+  std::ptrdiff_t prefetch_bytes = 0;  // how far ahead of the byte being read memory will be wanted
 };
 
 /// A piece of one block: `bytes` bytes that stand at `offset` of it.

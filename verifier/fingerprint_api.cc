@@ -61,7 +61,8 @@ Status check_dtype_name(const char* dtype) {
 Status check_bytes(const Shape& shape, DType dtype) {
   std::int64_t bytes = width_bytes(dtype);
   for (const std::int64_t extent : shape) {
-    if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes)) return Error{"the tensor has more than 2^63 bytes"};
+    if (extent > 0 && __builtin_mul_overflow(bytes, extent, &bytes))
+      return Error{"the tensor has more than 2^63 bytes"};
   }
   return Ok{};
 }
@@ -85,12 +86,14 @@ Result<CheckedShard> check_shard(const reshardcheck_fingerprint_shard& shard) {
   if (!fits) return fits.error();
   const std::string whole = fmt::format("1@{} R", std::max(shard.rank, 0));
   const Result<Layout> layout = parse_side(*shape, shard.layout == nullptr ? whole : shard.layout);
-  if (!layout) return Error{fmt::format("layout '{}': {}", shard.layout == nullptr ? whole : shard.layout, layout.error().reason)};
+  if (!layout)
+    return Error{fmt::format("layout '{}': {}", shard.layout == nullptr ? whole : shard.layout, layout.error().reason)};
 
   CheckedShard result{*layout, *dtype, layout->mesh().index_of(shard.rank), {}};
   result.options.threads = shard.threads;
   if (shard.begin_element != 0 || shard.end_element != 0) {
-    if (shard.begin_element < 0 || shard.end_element < shard.begin_element) return Error{"the range of elements is none"};
+    if (shard.begin_element < 0 || shard.end_element < shard.begin_element)
+      return Error{"the range of elements is none"};
     const std::int64_t count = elements(*shape);
     result.options.elements = Interval{std::min(shard.begin_element, count), std::min(shard.end_element, count)};
   }
@@ -130,7 +133,8 @@ Status add_bytes(const FingerprintKey& key, CState& state, const FingerprintRuns
   return Ok{};
 }
 
-Status digest(const FingerprintKey& key, const CState& state, const char* dtype, const Result<Shape>& shape, char* hex) {
+Status digest(const FingerprintKey& key, const CState& state, const char* dtype, const Result<Shape>& shape,
+              char* hex) {
   const Status named = check_dtype_name(dtype);
   if (!named) return named.error();
   if (!shape) return shape.error();
@@ -186,7 +190,8 @@ int reshardcheck_fingerprint_add_bytes(const reshardcheck_fingerprint_key* key, 
                                        uint64_t offset_bytes, const void* data, size_t bytes,
                                        reshardcheck_fingerprint_error* error) {
   return reshardcheck::guarded(key, state, error, [&] {
-    return reshardcheck::add_bytes(key->key, *state, {offset_bytes, 0, static_cast<const std::byte*>(data), 0, bytes, 1, 0});
+    return reshardcheck::add_bytes(key->key, *state,
+                                   {offset_bytes, 0, static_cast<const std::byte*>(data), 0, bytes, 1, 0});
   });
 }
 
@@ -203,9 +208,9 @@ void reshardcheck_fingerprint_merge(reshardcheck_fingerprint_state* into, const 
   reshardcheck::add_to(*into, {{other->lane[0], other->lane[1]}});
 }
 
-int reshardcheck_fingerprint_digest(const reshardcheck_fingerprint_key* key, const reshardcheck_fingerprint_state* state,
-                                    const char* dtype, size_t dims, const int64_t* shape, char hex[33],
-                                    reshardcheck_fingerprint_error* error) {
+int reshardcheck_fingerprint_digest(const reshardcheck_fingerprint_key* key,
+                                    const reshardcheck_fingerprint_state* state, const char* dtype, size_t dims,
+                                    const int64_t* shape, char hex[33], reshardcheck_fingerprint_error* error) {
   return reshardcheck::guarded(key, state, error, [&] {
     return reshardcheck::digest(key->key, *state, dtype, reshardcheck::read_shape(shape, dims), hex);
   });

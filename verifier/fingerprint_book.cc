@@ -66,8 +66,8 @@ Result<FingerprintBook> read_book(const json& value) {
   for (const json& entry : value["tensors"]) {
     const std::optional<FingerprintRecord> record = read_record(entry);
     if (!record) {
-      return Error{fmt::format("/tensors/{}: name, dtype, shape and a digest of 32 digits are expected",
-                               book.records.size())};
+      return Error{
+          fmt::format("/tensors/{}: name, dtype, shape and a digest of 32 digits are expected", book.records.size())};
     }
     book.records.push_back(*record);
   }

@@ -17,7 +17,7 @@ namespace reshardcheck {
 
 struct FingerprintRecord {
   std::string name;
-  std::string dtype;   // empty in a map, where it is inside the digest
+  std::string dtype;  // empty in a map, where it is inside the digest
   Shape shape;
   std::string digest;  // empty: the value means something else, only the name counts
   friend bool operator==(const FingerprintRecord&, const FingerprintRecord&) = default;

@@ -98,7 +98,8 @@ Result<Shape> whole_shape(const Mesh& mesh, std::string_view placements, std::sp
     }
     const std::optional<std::size_t> dim = sharded_dim(words[axis]);
     if (!dim) continue;
-    if (*dim >= shape.size()) return Error{fmt::format("dim {} does not exist: the tensor has {} dims", *dim, shape.size())};
+    if (*dim >= shape.size())
+      return Error{fmt::format("dim {} does not exist: the tensor has {} dims", *dim, shape.size())};
     axes_of[*dim].push_back(axis);
   }
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
@@ -111,7 +112,8 @@ Result<Shape> whole_shape(const Mesh& mesh, std::string_view placements, std::sp
 std::vector<Found> by_mesh_index(const Mesh& mesh, std::span<const Found> found) {
   std::vector<std::size_t> order(mesh.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return mesh.ranks()[a] < mesh.ranks()[b]; });
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return mesh.ranks()[a] < mesh.ranks()[b]; });
   std::vector<Found> result(mesh.size());
   for (std::size_t i = 0; i < order.size(); ++i) result[order[i]] = found[i];
   return result;
@@ -121,8 +123,8 @@ Status check_shards(const Layout& layout, std::span<const Found> by_index) {
   for (std::size_t index = 0; index < by_index.size(); ++index) {
     const StoredTensor& stored = *by_index[index].tensor;
     if (stored.dtype != by_index.front().tensor->dtype) {
-      return Error{fmt::format("{} in {} but {} in {}", name(by_index.front().tensor->dtype), by_index.front().file->path(),
-                               name(stored.dtype), by_index[index].file->path())};
+      return Error{fmt::format("{} in {} but {} in {}", name(by_index.front().tensor->dtype),
+                               by_index.front().file->path(), name(stored.dtype), by_index[index].file->path())};
     }
     if (stored.shape != layout.local_shape(index)) {
       return Error{fmt::format("rank {} of {} holds [{}] of [{}], but {} has [{}]", layout.mesh().ranks()[index],
@@ -136,7 +138,8 @@ Status check_shards(const Layout& layout, std::span<const Found> by_index) {
 Result<DealtTensor> deal_tensor(const LayoutRule& rule, std::span<const Found> found) {
   const std::string_view side = rule.side;
   const std::size_t space = side.find(' ');
-  if (space == std::string_view::npos) return Error{fmt::format("'{}' has no placements; a side reads '4@0 S(0)'", side)};
+  if (space == std::string_view::npos)
+    return Error{fmt::format("'{}' has no placements; a side reads '4@0 S(0)'", side)};
   std::string all_replicated(side.substr(0, space));
   const std::string_view placements = trimmed(side.substr(space));
   for (std::size_t i = 0; i < placement_words(placements).size(); ++i) all_replicated += i == 0 ? " R" : ",R";
@@ -144,7 +147,8 @@ Result<DealtTensor> deal_tensor(const LayoutRule& rule, std::span<const Found> f
   if (!grid) return Error{fmt::format("'{}': {}", side, grid.error().reason)};
   const Mesh& mesh = grid->mesh();
   if (mesh.size() != found.size()) {
-    return Error{fmt::format("'{}' has {} ranks, but {} of the files have the tensor", side, mesh.size(), found.size())};
+    return Error{
+        fmt::format("'{}' has {} ranks, but {} of the files have the tensor", side, mesh.size(), found.size())};
   }
   const std::vector<Found> by_index = by_mesh_index(mesh, found);
   for (const Found& each : by_index) {
@@ -192,7 +196,8 @@ Result<LayoutRule> parse_layout_rule(std::string_view text) {
   return rule;
 }
 
-Result<std::vector<DealtTensor>> deal_tensors(std::span<const SafetensorsFile> files, std::span<const LayoutRule> rules) {
+Result<std::vector<DealtTensor>> deal_tensors(std::span<const SafetensorsFile> files,
+                                              std::span<const LayoutRule> rules) {
   std::vector<std::vector<Found>> found;
   std::unordered_map<std::string_view, std::size_t> index_of;
   for (const SafetensorsFile& file : files) {

@@ -1,4 +1,5 @@
-// Tensors that lie in several safetensors files, each file one rank's shards: what the layouts of a side say about them.
+// Tensors that lie in several safetensors files, each file one rank's shards: what the layouts of a side say about
+// them.
 //
 // A rule gives the tensors whose names match a pattern a layout. A tensor that is found in k files must then have a
 // mesh of k ranks; the files, in the order given, are the ranks in ascending order (files that lack a tensor, as those
@@ -17,8 +18,8 @@
 
 namespace reshardcheck {
 
-/// "model.layers.*.q_proj=2x4@0 R,S(0)", "[151936,4096] 8@0 S(0,pad=128)": a pattern (none: every tensor), the shape of the
-/// whole tensor (none: worked out from the shards), and the side.
+/// "model.layers.*.q_proj=2x4@0 R,S(0)", "[151936,4096] 8@0 S(0,pad=128)": a pattern (none: every tensor), the shape of
+/// the whole tensor (none: worked out from the shards), and the side.
 struct LayoutRule {
   std::string pattern = "*";
   std::optional<Shape> shape;
@@ -38,7 +39,8 @@ struct DealtTensor {
 
 /// Deals the tensors of the files by the first rule that matches each name; in the order of the first file that has
 /// them. Views into the files.
-Result<std::vector<DealtTensor>> deal_tensors(std::span<const SafetensorsFile> files, std::span<const LayoutRule> rules);
+Result<std::vector<DealtTensor>> deal_tensors(std::span<const SafetensorsFile> files,
+                                              std::span<const LayoutRule> rules);
 
 /// The state of a tensor, and the replicas that do not have the state of the first of their group.
 struct TensorFingerprint {

@@ -17,12 +17,12 @@ namespace reshardcheck {
 
 inline constexpr std::uint64_t fingerprint_prime = (std::uint64_t{1} << 61) - 1;
 inline constexpr int fingerprint_word_bytes = 4;
-inline constexpr int fingerprint_row_bytes = 64;       // what a wide vector holds
+inline constexpr int fingerprint_row_bytes = 64;  // what a wide vector holds
 inline constexpr int fingerprint_block_rows = 32;
 inline constexpr int fingerprint_block_bytes = fingerprint_row_bytes * fingerprint_block_rows;
 inline constexpr int fingerprint_block_words = fingerprint_block_bytes / fingerprint_word_bytes;
-inline constexpr int fingerprint_sums = 3;             // exact sums of a block
-inline constexpr int fingerprint_levels = 6;           // bytes of the block number above the lowest
+inline constexpr int fingerprint_sums = 3;    // exact sums of a block
+inline constexpr int fingerprint_levels = 6;  // bytes of the block number above the lowest
 
 /// The contribution of a part of a tensor; parts add up. Lanes are residues, always below the prime.
 struct FingerprintState {
@@ -42,8 +42,8 @@ struct FingerprintSums {
 /// to 64 bits, as the 32x32->64 bit vector multiplications want their operands.
 struct alignas(64) FingerprintTables {
   std::uint64_t rows[fingerprint_block_rows][fingerprint_sums][2][8];
-  std::uint64_t blocks[256][2][fingerprint_sums];          // U, by the lowest byte of the block number
-  std::uint64_t levels[fingerprint_levels][256][2];        // V, by each byte above it
+  std::uint64_t blocks[256][2][fingerprint_sums];    // U, by the lowest byte of the block number
+  std::uint64_t levels[fingerprint_levels][256][2];  // V, by each byte above it
 };
 
 /// a + b modulo the prime, of residues.
@@ -54,8 +54,7 @@ RESHARDCHECK_HOST_DEVICE inline std::uint64_t add_residues(std::uint64_t a, std:
 
 /// The residue of high * 2^64 + low. 2^61 is 1, so the number is the sum of its digits base 2^61.
 RESHARDCHECK_HOST_DEVICE inline std::uint64_t reduce(std::uint64_t high, std::uint64_t low) {
-  const std::uint64_t sum =
-      (low & fingerprint_prime) + ((low >> 61 | high << 3) & fingerprint_prime) + (high >> 58);
+  const std::uint64_t sum = (low & fingerprint_prime) + ((low >> 61 | high << 3) & fingerprint_prime) + (high >> 58);
   const std::uint64_t folded = (sum & fingerprint_prime) + (sum >> 61);
   return folded >= fingerprint_prime ? folded - fingerprint_prime : folded;
 }
@@ -90,8 +89,9 @@ RESHARDCHECK_HOST_DEVICE inline std::uint64_t mix_sums(const FingerprintTables& 
                                                        const FingerprintSums& sums) {
   const std::uint64_t* factor = tables.blocks[block & 255][lane];
 #if defined(__CUDA_ARCH__)
-  return add_residues(add_residues(multiply_residues(sums.sum[0], factor[0]), multiply_residues(sums.sum[1], factor[1])),
-                      multiply_residues(sums.sum[2], factor[2]));
+  return add_residues(
+      add_residues(multiply_residues(sums.sum[0], factor[0]), multiply_residues(sums.sum[1], factor[1])),
+      multiply_residues(sums.sum[2], factor[2]));
 #else
   __extension__ using Wide = unsigned __int128;  // three products below 2^125
   const Wide total = static_cast<Wide>(sums.sum[0]) * factor[0] + static_cast<Wide>(sums.sum[1]) * factor[1] +
@@ -116,7 +116,8 @@ RESHARDCHECK_HOST_DEVICE inline FingerprintState contribution(const FingerprintT
                                                               const FingerprintSums& sums) {
   FingerprintState state;
   for (int lane = 0; lane < 2; ++lane) {
-    state.lane[lane] = multiply_residues(neighbourhood_weight(tables, block, lane), mix_sums(tables, block, lane, sums));
+    state.lane[lane] =
+        multiply_residues(neighbourhood_weight(tables, block, lane), mix_sums(tables, block, lane, sums));
   }
   return state;
 }

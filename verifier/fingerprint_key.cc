@@ -92,7 +92,8 @@ std::array<std::uint32_t, 16> chacha20_block(const std::array<std::uint32_t, 16>
   return x;
 }
 
-FingerprintKey::FingerprintKey(const FingerprintKeyBytes& bytes) : FingerprintKey(bytes, fingerprint_kernels().back()) {}
+FingerprintKey::FingerprintKey(const FingerprintKeyBytes& bytes)
+    : FingerprintKey(bytes, fingerprint_kernels().back()) {}
 
 FingerprintKey::FingerprintKey(const FingerprintKeyBytes& bytes, const FingerprintKernel& kernel)
     : tables_(expand(bytes)), kernel_(kernel) {}
@@ -105,10 +106,14 @@ Result<FingerprintKeyBytes> parse_fingerprint_key(std::string_view text) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const char digit = text[i];
     int value = 0;
-    if (digit >= '0' && digit <= '9') value = digit - '0';
-    else if (digit >= 'a' && digit <= 'f') value = digit - 'a' + 10;
-    else if (digit >= 'A' && digit <= 'F') value = digit - 'A' + 10;
-    else return Error{fmt::format("'{}' is not a hexadecimal digit", digit), i};
+    if (digit >= '0' && digit <= '9')
+      value = digit - '0';
+    else if (digit >= 'a' && digit <= 'f')
+      value = digit - 'a' + 10;
+    else if (digit >= 'A' && digit <= 'F')
+      value = digit - 'A' + 10;
+    else
+      return Error{fmt::format("'{}' is not a hexadecimal digit", digit), i};
     key[i / 2] = static_cast<std::uint8_t>(key[i / 2] << 4 | value);
   }
   return key;

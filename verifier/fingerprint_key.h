@@ -1,8 +1,8 @@
 // FingerprintKey: the coefficient tables of a 128-bit key, and the kernel that this machine runs them with.
 //
-// Making one costs about a tenth of a millisecond; make it once and share it, it never changes. Both sides of a comparison need the
-// same key. Anything that is agreed will do where nobody is an adversary; draw one at random where tensors might have
-// been chosen by someone who knows a fixed key.
+// Making one costs about a tenth of a millisecond; make it once and share it, it never changes. Both sides of a
+// comparison need the same key. Anything that is agreed will do where nobody is an adversary; draw one at random where
+// tensors might have been chosen by someone who knows a fixed key.
 #pragma once
 
 #include <array>

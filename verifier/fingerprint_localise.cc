@@ -35,9 +35,9 @@ bool owns_any(const Layout& layout, std::size_t shard, std::size_t dim, Interval
     if (begin < std::min(interval.end, last) && owns_any(layout, shard, dim + 1, {0, below})) return true;
   }
   const auto edge = [&](std::int64_t index) {
-    return owned.find(index).has_value() &&
-           owns_any(layout, shard, dim + 1,
-                    {std::max<std::int64_t>(range.begin - index * below, 0), std::min(range.end - index * below, below)});
+    return owned.find(index).has_value() && owns_any(layout, shard, dim + 1,
+                                                     {std::max<std::int64_t>(range.begin - index * below, 0),
+                                                      std::min(range.end - index * below, below)});
   };
   return edge(first) || (last != first && edge(last));
 }

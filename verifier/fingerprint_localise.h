@@ -23,12 +23,12 @@ namespace reshardcheck {
 using PartialFingerprints = std::function<std::vector<FingerprintState>(std::span<const Interval>)>;
 
 struct LocaliseOptions {
-  std::int64_t fanout = 16;            // parts that one exchange compares, at least 2
-  std::int64_t granule_elements = 1;   // stop at a range of at most this many; ranges are cut at multiples of it
+  std::int64_t fanout = 16;           // parts that one exchange compares, at least 2
+  std::int64_t granule_elements = 1;  // stop at a range of at most this many; ranges are cut at multiples of it
 };
 
 struct Difference {
-  Interval elements;         // the first range that differs
+  Interval elements;  // the first range that differs
   std::int64_t exchanges = 0;
 };
 

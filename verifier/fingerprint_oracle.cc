@@ -5,7 +5,8 @@
 namespace reshardcheck {
 namespace {
 
-/// The sum over the ranks of a layout that count, or the sentence that says which replica is not like its group's first.
+/// The sum over the ranks of a layout that count, or the sentence that says which replica is not like its group's
+/// first.
 Result<FingerprintState> whole_state(const Layout& layout, std::string_view side,
                                      std::span<const FingerprintState> by_mesh_index) {
   FingerprintState total;
@@ -60,9 +61,9 @@ std::optional<FingerprintFinding> judge_fingerprints(const FingerprintKey& key, 
     if (!target) return FingerprintFinding{i, target.error().reason};
     if (*source == *target) continue;
     const std::string_view dtype = name(tensor.dtype);
-    return FingerprintFinding{i, fmt::format("the targets hold {}, the sources {}",
-                                             fingerprint_digest(key, *target, dtype, tensor.shape()),
-                                             fingerprint_digest(key, *source, dtype, tensor.shape()))};
+    return FingerprintFinding{
+        i, fmt::format("the targets hold {}, the sources {}", fingerprint_digest(key, *target, dtype, tensor.shape()),
+                       fingerprint_digest(key, *source, dtype, tensor.shape()))};
   }
   return std::nullopt;
 }

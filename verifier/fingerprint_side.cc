@@ -15,8 +15,8 @@ Result<Layout> parse_side(const Shape& shape, std::string_view text) {
     return parsed->tensors[0].source;
   }
   Error error = parsed ? Error{"expected one mesh and its placements"} : parsed.error();
-  const bool inside = error.has_position() && error.position >= prefix.size() &&
-                      error.position <= prefix.size() + text.size();
+  const bool inside =
+      error.has_position() && error.position >= prefix.size() && error.position <= prefix.size() + text.size();
   error.position = inside ? error.position - prefix.size() : Error::no_position;
   return error;
 }

@@ -13,11 +13,20 @@ constexpr std::ptrdiff_t prefetch_bytes = 4096;
 /// memcpy that does not call for the widths of elements.
 void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) {
   switch (bytes) {
-    case 1: *to = *from; break;
-    case 2: std::memcpy(to, from, 2); break;
-    case 4: std::memcpy(to, from, 4); break;
-    case 8: std::memcpy(to, from, 8); break;
-    default: std::memcpy(to, from, bytes);
+    case 1:
+      *to = *from;
+      break;
+    case 2:
+      std::memcpy(to, from, 2);
+      break;
+    case 4:
+      std::memcpy(to, from, 4);
+      break;
+    case 8:
+      std::memcpy(to, from, 8);
+      break;
+    default:
+      std::memcpy(to, from, bytes);
   }
 }
 

@@ -23,8 +23,8 @@ struct ShardView {
   const Layout* layout = nullptr;
   std::size_t mesh_index = 0;
   DType dtype = DType::u8;
-  const std::byte* data = nullptr;         // the element with local index 0; may be null for an empty shard
-  std::span<const std::int64_t> strides;   // elements, one per dim; empty: the local tensor is dense
+  const std::byte* data = nullptr;        // the element with local index 0; may be null for an empty shard
+  std::span<const std::int64_t> strides;  // elements, one per dim; empty: the local tensor is dense
 };
 
 struct FingerprintOptions {

@@ -60,7 +60,8 @@ std::optional<std::vector<std::int64_t>> read_numbers(const json& value) {
   return numbers;
 }
 
-Result<StoredTensor> read_tensor(const std::string& name, const json& entry, const std::byte* data, std::int64_t bytes) {
+Result<StoredTensor> read_tensor(const std::string& name, const json& entry, const std::byte* data,
+                                 std::int64_t bytes) {
   const auto wrong = [&name](std::string_view what) { return Error{fmt::format("tensor '{}': {}", name, what)}; };
   if (name.size() > max_name_bytes) return Error{"a tensor's name is too long"};
   if (!entry.is_object() || !entry.contains("dtype") || !entry.contains("shape") || !entry.contains("data_offsets")) {
@@ -97,7 +98,9 @@ struct Mapping {
 };
 
 Result<Mapping> map_file(const std::string& path) {
-  const auto failed = [&path](const char* what) { return Error{fmt::format("{}: {}: {}", path, what, std::strerror(errno))}; };
+  const auto failed = [&path](const char* what) {
+    return Error{fmt::format("{}: {}: {}", path, what, std::strerror(errno))};
+  };
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) return failed("cannot open");
   struct stat status = {};

@@ -1,8 +1,8 @@
 // Safetensors files, read without trust.
 //
-// A file is 8 bytes of header length, a JSON header {"name": {"dtype", "shape", "data_offsets"}}, and the bytes of the tensors.
-// The file is mapped, never copied; the header is bounded before it is parsed, and every tensor is checked to lie inside
-// the file and to have the bytes that dtype and shape say.
+// A file is 8 bytes of header length, a JSON header {"name": {"dtype", "shape", "data_offsets"}}, and the bytes of the
+// tensors. The file is mapped, never copied; the header is bounded before it is parsed, and every tensor is checked to
+// lie inside the file and to have the bytes that dtype and shape say.
 #pragma once
 
 #include <cstddef>

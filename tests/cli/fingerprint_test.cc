@@ -30,15 +30,16 @@ struct Sides {
 
 TEST(FingerprintCommand, TwoSidesThatAgreeExitZero) {
   const Sides sides;
-  const Ran ran = run_binary({"fingerprint", sides.top, sides.bottom, "--layout", "w=2@0 S(0)", "--against", sides.whole});
+  const Ran ran =
+      run_binary({"fingerprint", sides.top, sides.bottom, "--layout", "w=2@0 S(0)", "--against", sides.whole});
   EXPECT_EQ(ran.exit_code, 0) << ran.err;
   EXPECT_NE(ran.out.find("no difference"), std::string::npos) << ran.out;
 }
 
 TEST(FingerprintCommand, ADifferenceIsNamedWithItsElementAndRanks) {
   const Sides sides;
-  const Ran ran =
-      run_binary({"fingerprint", sides.whole, "--against", sides.top, sides.wrong, "--against-layout", "2@0 S(0)", "--json"});
+  const Ran ran = run_binary(
+      {"fingerprint", sides.whole, "--against", sides.top, sides.wrong, "--against-layout", "2@0 S(0)", "--json"});
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   const json found = json::parse(ran.out).at("differences").at(0);
   EXPECT_EQ(found.at("name"), "w");

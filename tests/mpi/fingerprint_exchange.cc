@@ -1,7 +1,8 @@
 // Two processes, a trainer with rows and a server with columns of the same tensor, agree after exchanging 16 bytes.
 //
-// Goal: no gather, whatever the size. Method: each process makes the shards of its side, one after the other, from a pure
-// function of the element's index, through the C interface; then one bit of the server's tensor flips, and they disagree.
+// Goal: no gather, whatever the size. Method: each process makes the shards of its side, one after the other, from a
+// pure function of the element's index, through the C interface; then one bit of the server's tensor flips, and they
+// disagree.
 //
 //   mpirun -np 2 fingerprint_exchange [ROWS COLUMNS]      of bf16; exits 0 when all is as it must be
 #define OMPI_SKIP_MPICXX 1  // the C++ bindings of old do not compile without warnings
@@ -36,8 +37,8 @@ std::vector<std::uint16_t> make_shard(const Block& block, std::int64_t all_colum
 }
 
 /// The state of one side, shard by shard. `wrong` flips a bit of the last shard.
-reshardcheck_fingerprint_state side_state(const reshardcheck_fingerprint_key* key, const std::int64_t (&shape)[2], bool rows,
-                                          bool wrong) {
+reshardcheck_fingerprint_state side_state(const reshardcheck_fingerprint_key* key, const std::int64_t (&shape)[2],
+                                          bool rows, bool wrong) {
   reshardcheck_fingerprint_state state = {{0, 0}};
   for (std::int32_t rank = 0; rank < 2; ++rank) {
     const std::int64_t half = shape[rows ? 0 : 1] / 2;

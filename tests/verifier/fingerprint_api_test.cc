@@ -98,9 +98,10 @@ TEST(FingerprintApi, EveryMisuseIsRefusedWithItsReason) {
   EXPECT_EQ(reason_for([](Shard& shard) { shard.data = nullptr; }),
             "the rank holds elements, but its data is a null pointer");
   EXPECT_EQ(reason_for([](Shard& shard) { shard.end_element = -1; }), "the range of elements is none");
-  EXPECT_NE(reason_for([](Shard& shard) { shard.layout = "2@0 S(5)"; }).find("dim 5 does not exist"), std::string::npos);
-  for (const char* layout : {"", "2@0", "2@0 S(0) -> 2@0 S(0)", "2@0 S(0) via reshard", "2@0 S(0) ; u8[1] 1@0 R -> 1@0 R",
-                             "2@0 S(0) | seed=1", "2@0 R,R"}) {
+  EXPECT_NE(reason_for([](Shard& shard) { shard.layout = "2@0 S(5)"; }).find("dim 5 does not exist"),
+            std::string::npos);
+  for (const char* layout : {"", "2@0", "2@0 S(0) -> 2@0 S(0)", "2@0 S(0) via reshard",
+                             "2@0 S(0) ; u8[1] 1@0 R -> 1@0 R", "2@0 S(0) | seed=1", "2@0 R,R"}) {
     EXPECT_NE(reason_for([layout](Shard& shard) { shard.layout = layout; }), "accepted") << layout;
   }
 }

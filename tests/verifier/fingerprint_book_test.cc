@@ -22,10 +22,16 @@ TEST(FingerprintBook, ComesBackAsItWasSaved) {
 }
 
 TEST(FingerprintBook, ComparesByNameAndSaysWhatDiffers) {
-  const FingerprintBook first = book({{"a", "bf16", {4}, one}, {"b", "bf16", {4}, one}, {"c", "bf16", {4}, one},
-                                      {"d", "bf16", {4}, one}, {"gone", "bf16", {4}, one}});
-  const FingerprintBook second = book({{"new", "bf16", {4}, one}, {"d", "f16", {4}, two}, {"c", "bf16", {2, 2}, two},
-                                       {"b", "bf16", {4}, two}, {"a", "bf16", {4}, one}});
+  const FingerprintBook first = book({{"a", "bf16", {4}, one},
+                                      {"b", "bf16", {4}, one},
+                                      {"c", "bf16", {4}, one},
+                                      {"d", "bf16", {4}, one},
+                                      {"gone", "bf16", {4}, one}});
+  const FingerprintBook second = book({{"new", "bf16", {4}, one},
+                                       {"d", "f16", {4}, two},
+                                       {"c", "bf16", {2, 2}, two},
+                                       {"b", "bf16", {4}, two},
+                                       {"a", "bf16", {4}, one}});
   const auto differences = compare(first, second);
   ASSERT_TRUE(differences.ok());
   EXPECT_EQ(*differences, (std::vector<BookDifference>{{"b", "digest"},
@@ -72,13 +78,13 @@ TEST(FingerprintBook, NamesKeepTheirOwnColons) {
 }
 
 TEST(FingerprintBook, BrokenTextIsRefused) {
-  for (const char* text :
-       {"", "[]", "{", R"({"format":"x"})", R"({"format":"reshardcheck-fingerprints"})",
-        R"({"format":"reshardcheck-fingerprints","version":2,"key":"","tensors":[]})",
-        R"({"format":"reshardcheck-fingerprints","version":1,"tensors":[]})",
-        R"({"format":"reshardcheck-fingerprints","version":1,"key":"","tensors":[{"name":"a"}]})",
-        R"({"format":"reshardcheck-fingerprints","version":1,"key":"","tensors":[{"name":"a","dtype":"u8","shape":[-1],"digest":"00"}]})",
-        R"({"0:0:0:0:a":7})"}) {
+  for (const char* text : {"", "[]", "{", R"({"format":"x"})", R"({"format":"reshardcheck-fingerprints"})",
+                           R"({"format":"reshardcheck-fingerprints","version":2,"key":"","tensors":[]})",
+                           R"({"format":"reshardcheck-fingerprints","version":1,"tensors":[]})",
+                           R"({"format":"reshardcheck-fingerprints","version":1,"key":"","tensors":[{"name":"a"}]})",
+                           R"({"format":"reshardcheck-fingerprints","version":1,"key":"",)"
+                           R"("tensors":[{"name":"a","dtype":"u8","shape":[-1],"digest":"00"}]})",
+                           R"({"0:0:0:0:a":7})"}) {
     EXPECT_FALSE(parse_fingerprint_book(text).ok()) << text;
   }
 }

@@ -1,5 +1,5 @@
-// Goal: files of shards under the right layouts have the digests of the whole tensors, and a wrong layout is refused or seen.
-// Method: real safetensors files, written here.
+// Goal: files of shards under the right layouts have the digests of the whole tensors, and a wrong layout is refused or
+// seen. Method: real safetensors files, written here.
 #include "verifier/fingerprint_files.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,8 @@ SafetensorsFile file_of(const std::vector<WrittenTensor>& tensors) {
   const std::string text = header.dump();
   const std::uint64_t length = text.size();
   const std::string path = testing::TempDir() + "reshardcheck_fingerprint_files_test";
-  std::ofstream(path, std::ios::binary) << std::string_view(reinterpret_cast<const char*>(&length), 8) << text << content;
+  std::ofstream(path, std::ios::binary) << std::string_view(reinterpret_cast<const char*>(&length), 8) << text
+                                        << content;
   Result<SafetensorsFile> file = SafetensorsFile::open(path);
   std::remove(path.c_str());
   RESHARDCHECK_CHECK(file.ok());
@@ -98,7 +99,8 @@ TEST(FingerprintFiles, ReplicasThatDifferAreNamed) {
 
 TEST(FingerprintFiles, TheFirstRuleThatMatchesCountsAndFilesWithoutATensorDoNot) {
   const Bytes tensor = random_tensor({2, 2}, DType::bf16, 1);
-  const std::vector<SafetensorsFile> files = {file_of({{"a.q_proj", {2, 2}, tensor}}), file_of({{"norm", {2, 2}, tensor}}),
+  const std::vector<SafetensorsFile> files = {file_of({{"a.q_proj", {2, 2}, tensor}}),
+                                              file_of({{"norm", {2, 2}, tensor}}),
                                               file_of({{"a.q_proj", {2, 2}, tensor}, {"norm", {2, 2}, tensor}})};
   const std::vector<LayoutRule> rules = {rule("*q_proj=2@0 S(1)"), rule("2@0 R")};
   const auto dealt = deal_tensors(files, rules);

@@ -30,8 +30,8 @@ std::uint64_t modulo(Wide value) { return static_cast<std::uint64_t>(value % fin
 
 std::uint64_t draw_word() {
   const std::uint64_t random = *rc::gen::arbitrary<std::uint64_t>();
-  const std::vector<std::uint64_t> edges = {0, 1, fingerprint_prime - 1, fingerprint_prime, fingerprint_prime + 1,
-                                            ~std::uint64_t{0}, random, random, random};
+  const std::vector<std::uint64_t> edges = {
+      0, 1, fingerprint_prime - 1, fingerprint_prime, fingerprint_prime + 1, ~std::uint64_t{0}, random, random, random};
   return *rc::gen::elementOf(edges);
 }
 
@@ -54,7 +54,8 @@ RC_GTEST_PROP(FingerprintFunction, MergingIsAssociativeAndCommutativeWithZeroAsI
 }
 
 /// fingerprint.h's formula, term by term, for bytes that start at a byte offset.
-FingerprintState by_formula(const FingerprintTables& tables, std::uint64_t offset, const std::vector<std::byte>& bytes) {
+FingerprintState by_formula(const FingerprintTables& tables, std::uint64_t offset,
+                            const std::vector<std::byte>& bytes) {
   FingerprintState state;
   for (std::size_t i = 0; i < bytes.size(); ++i) {
     const std::uint64_t at = offset + i;

@@ -9,8 +9,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "verifier/fingerprint_key.h"
 #include "tests/verifier/fingerprint_test_layouts.h"
+#include "verifier/fingerprint_key.h"
 
 namespace reshardcheck {
 namespace {
@@ -69,8 +69,9 @@ TEST(FingerprintKernel, EveryKernelGivesTheSumsOfThePlainFunctionsAndReadsNothin
       }
     }
     for (std::uint32_t offset = 0; offset < fingerprint_block_bytes; offset += 61) {
-      expect_plain(kernel, key.tables(), {memory.end() - (fingerprint_block_bytes - offset), offset,
-                                          fingerprint_block_bytes - offset, -4096});
+      expect_plain(
+          kernel, key.tables(),
+          {memory.end() - (fingerprint_block_bytes - offset), offset, fingerprint_block_bytes - offset, -4096});
     }
   }
 }

@@ -170,7 +170,8 @@ std::int64_t times_caught(const std::string& subject_name, std::int64_t cases) {
     const Judgement judgement = run.judge(value, **subject);
     if (judgement.source_changed) continue;
     EXPECT_EQ(judgement.by_definition, !judgement.by_fingerprint.empty())
-        << subject_name << " on " << to_text(value) << "\n" << judgement.by_fingerprint;
+        << subject_name << " on " << to_text(value) << "\n"
+        << judgement.by_fingerprint;
     caught += judgement.by_definition ? 1 : 0;
   }
   return caught;
@@ -213,7 +214,8 @@ TEST(FingerprintOracle, SeesATargetReplicaThatIsNotLikeTheOthers) {
   EXPECT_FALSE(judge_fingerprints(key, value, good).has_value());
   const std::vector<std::vector<TensorStates>> bad = {rank(copy, 0), rank(wrong, 1)};
   ASSERT_TRUE(judge_fingerprints(key, value, bad).has_value());
-  EXPECT_EQ(judge_fingerprints(key, value, bad)->text, "target rank 1 and rank 0 hold different bits of the same shard");
+  EXPECT_EQ(judge_fingerprints(key, value, bad)->text,
+            "target rank 1 and rank 0 hold different bits of the same shard");
 }
 
 }  // namespace

@@ -51,7 +51,8 @@ RC_GTEST_PROP(FingerprintTensor, EveryReplicaOfAShardHasTheStateOfItsGroup, ()) 
   std::vector<FingerprintState> by_shard(layout.shards());
   for (std::size_t i = 0; i < layout.mesh().size(); ++i) {
     const LocalShard shard = deal(tensor, layout, i, DType::bf16);
-    const FingerprintState state = fingerprint_of_shard(key, {&layout, i, DType::bf16, shard.memory.data(), shard.strides});
+    const FingerprintState state =
+        fingerprint_of_shard(key, {&layout, i, DType::bf16, shard.memory.data(), shard.strides});
     if (replica_place(layout, i) == 0) {
       by_shard[layout.shard_of(i)] = state;
     } else {
@@ -62,7 +63,8 @@ RC_GTEST_PROP(FingerprintTensor, EveryReplicaOfAShardHasTheStateOfItsGroup, ()) 
 
 TEST(FingerprintTensor, CountingReplicasTwiceIsNotTheTensor) {
   const FingerprintKey key(test_key);
-  const Layout layout = *Layout::make({8, 8}, *Mesh::consecutive({2, 2}, 0), {Placement::shard(0), Placement::replicate()});
+  const Layout layout =
+      *Layout::make({8, 8}, *Mesh::consecutive({2, 2}, 0), {Placement::shard(0), Placement::replicate()});
   const Bytes tensor = random_tensor({8, 8}, DType::u8, 5);
   FingerprintState once;
   FingerprintState all;
@@ -148,7 +150,8 @@ RC_GTEST_PROP(FingerprintTensor, ExchangingTheShardsOfTwoRanksMattersWhenTheyDif
   const Layout layout = *Layout::make(shape, *Mesh::consecutive({ranks}, 0), {Placement::shard(0)});
   const Bytes tensor = random_tensor(shape, DType::bf16, *rc::gen::arbitrary<std::uint64_t>());
   std::vector<LocalShard> shards;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(ranks); ++i) shards.push_back(deal(tensor, layout, i, DType::bf16));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(ranks); ++i)
+    shards.push_back(deal(tensor, layout, i, DType::bf16));
   const auto a = static_cast<std::size_t>(draw(0, ranks - 2));
   const auto b = static_cast<std::size_t>(draw(static_cast<std::int64_t>(a) + 1, ranks - 1));
   RC_PRE(shards[a].memory != shards[b].memory);
@@ -183,7 +186,8 @@ TEST(FingerprintTensor, BlocksAndNeighbourhoodsThatTradePlacesAreSeen) {
   const Bytes tensor = random_bytes(3 * neighbourhood, 6);
   const Shape shape = {3 * neighbourhood};
   const FingerprintState before = state_of(key, tensor, shape, DType::u8);
-  for (const std::size_t unit : {std::size_t{4}, std::size_t{64}, std::size_t{fingerprint_block_bytes}, neighbourhood}) {
+  for (const std::size_t unit :
+       {std::size_t{4}, std::size_t{64}, std::size_t{fingerprint_block_bytes}, neighbourhood}) {
     for (const std::size_t other : {unit, std::size_t{2 * neighbourhood}}) {
       Bytes swapped = tensor;
       std::swap_ranges(swapped.begin(), swapped.begin() + static_cast<std::ptrdiff_t>(unit),
@@ -199,7 +203,8 @@ TEST(FingerprintTensor, DtypeAndShapeAreInTheDigest) {
   std::set<std::string> seen;
   std::size_t headers = 0;
   for (const DType dtype : all_dtypes) {
-    for (const Shape& shape : {Shape{}, Shape{0}, Shape{1}, Shape{16}, Shape{4, 4}, Shape{16, 1}, Shape{1, 16}, Shape{2, 8}}) {
+    for (const Shape& shape :
+         {Shape{}, Shape{0}, Shape{1}, Shape{16}, Shape{4, 4}, Shape{16, 1}, Shape{1, 16}, Shape{2, 8}}) {
       seen.insert(fingerprint_digest(key, zeros, name(dtype), shape));
       ++headers;
     }
@@ -248,7 +253,8 @@ TEST(FingerprintTensor, DigestsAreTheSameForEver) {
   const FingerprintKey key(test_key);
   const Shape shape = {3, 1'000};
   const Bytes tensor = random_tensor(shape, DType::bf16, 1);
-  EXPECT_EQ(fingerprint_digest(key, state_of(key, tensor, shape, DType::bf16), "bf16", shape), "1c7f5918488f73281facacc919b32aa1");
+  EXPECT_EQ(fingerprint_digest(key, state_of(key, tensor, shape, DType::bf16), "bf16", shape),
+            "1c7f5918488f73281facacc919b32aa1");
   EXPECT_EQ(fingerprint_digest(FingerprintKey({}), {}, "f32", Shape{0}), "0dc5d68870f0f64f11c4781a65648f4b");
 }
 

@@ -100,13 +100,20 @@ inline Placement draw_placement(const Shape& shape, std::int64_t parts) {
   if (dim < 0) return Placement::replicate();
   const std::int64_t extent = shape[static_cast<std::size_t>(dim)];
   switch (*rc::gen::elementOf(std::vector<SplitRule>(std::begin(all_rules), std::end(all_rules)))) {
-    case SplitRule::chunk: return Placement::shard(dim);
-    case SplitRule::balanced: return Placement::shard(dim, SplitRule::balanced);
-    case SplitRule::even: return Placement::shard(dim, extent % parts == 0 ? SplitRule::even : SplitRule::chunk);
-    case SplitRule::padded: return Placement::padded(dim, draw(1, 4));
-    case SplitRule::cuts: return Placement::cuts(dim, draw_sizes(extent, parts));
-    case SplitRule::segments: return Placement::segments(dim, draw_sizes(extent, draw(1, 3)));
-    case SplitRule::strided: return Placement::strided(dim, draw(1, 3));
+    case SplitRule::chunk:
+      return Placement::shard(dim);
+    case SplitRule::balanced:
+      return Placement::shard(dim, SplitRule::balanced);
+    case SplitRule::even:
+      return Placement::shard(dim, extent % parts == 0 ? SplitRule::even : SplitRule::chunk);
+    case SplitRule::padded:
+      return Placement::padded(dim, draw(1, 4));
+    case SplitRule::cuts:
+      return Placement::cuts(dim, draw_sizes(extent, parts));
+    case SplitRule::segments:
+      return Placement::segments(dim, draw_sizes(extent, draw(1, 3)));
+    case SplitRule::strided:
+      return Placement::strided(dim, draw(1, 3));
   }
   return Placement::replicate();
 }

@@ -20,11 +20,11 @@ import os
 __all__ = ["FingerprintError", "Key", "Replica", "State"]
 
 _LIBRARY_NAME = "libreshardcheck_fingerprint.so"
-_DTYPE_OF_TYPESTR = {"i1": "i8", "u1": "u8", "b1": "u8", "i2": "i16", "u2": "u16", "f2": "f16", "i4": "i32", "u4": "u32",
-                     "f4": "f32", "i8": "i64", "u8": "u64", "f8": "f64"}
-_DTYPE_OF_TORCH = {"int8": "i8", "uint8": "u8", "bool": "u8", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2", "int16": "i16",
-                   "uint16": "u16", "float16": "f16", "bfloat16": "bf16", "int32": "i32", "uint32": "u32",
-                   "float32": "f32", "int64": "i64", "uint64": "u64", "float64": "f64"}
+_DTYPE_OF_TYPESTR = {"i1": "i8", "u1": "u8", "b1": "u8", "i2": "i16", "u2": "u16", "f2": "f16", "i4": "i32",
+                     "u4": "u32", "f4": "f32", "i8": "i64", "u8": "u64", "f8": "f64"}
+_DTYPE_OF_TORCH = {"int8": "i8", "uint8": "u8", "bool": "u8", "float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2",
+                   "int16": "i16", "uint16": "u16", "float16": "f16", "bfloat16": "bf16", "int32": "i32",
+                   "uint32": "u32", "float32": "f32", "int64": "i64", "uint64": "u64", "float64": "f64"}
 
 
 class FingerprintError(Exception):
@@ -100,8 +100,8 @@ class Key:
     def shard(self, array, layout=None, rank=0, shape=None, dtype=None, elements=None, threads=1):
         """The state of a rank's part; zero for a replica that does not count, so that sums over all ranks are right.
 
-        shape: of the whole tensor (default: the array's). layout: mesh and placements, "2x2@0 S(0),R" (default: the array
-        is the whole tensor). dtype: needed where the array cannot say it, as NumPy cannot say bf16.
+        shape: of the whole tensor (default: the array's). layout: mesh and placements, "2x2@0 S(0),R" (default: the
+        array is the whole tensor). dtype: needed where the array cannot say it, as NumPy cannot say bf16.
         elements: (begin, end), only these global elements, row-major.
         """
         return self._add(array, layout, rank, shape, dtype, elements, threads, None)

@@ -15,21 +15,36 @@ constexpr Side sides[] = {&TensorDraft::target, &TensorDraft::source};
 
 /// The geometry of a tiny case: a shape, and a mesh of one axis a side.
 struct Template {
-  Shape shape;
+  Shape shape = {};
   std::int64_t source_ranks = 1;
   std::int64_t target_ranks = 1;
-  Placement source;
-  Placement target;
+  Placement source = Placement::replicate();
+  Placement target = Placement::replicate();
 };
 
 /// Tiny cases, each the simplest in which something can go wrong that cannot before: nothing at all, more than one
 /// element, more target replicas than sources, a cut source, a cut target, a cut dim that is not the innermost of
-/// three.
-std::vector<Template> templates() {
+/// three. Those with more dims or more cuts than the draft has are left out.
+std::vector<Template> templates(const CaseDraft& draft) {
   const Placement whole = Placement::replicate();
   const Placement cut = Placement::shard(0);
-  return {{{}, 1, 1, whole, whole}, {{2}, 1, 1, whole, whole}, {{}, 1, 2, whole, whole},
-          {{2}, 2, 1, cut, whole},  {{2}, 1, 2, whole, cut},   {{1, 2, 2}, 1, 1, whole, Placement::shard(1)}};
+  std::vector<Template> result = {{{}, 1, 1, whole, whole}, {{2}, 1, 1, whole, whole}, {{}, 1, 2, whole, whole}};
+  std::size_t dims = 0;
+  bool cuts = false;
+  for (const TensorDraft& tensor : draft.tensors) {
+    dims = std::max(dims, tensor.shape.size());
+    for (const Side side : sides) {
+      const std::vector<Placement>& placements = (tensor.*side).placements;
+      cuts = cuts ||
+             std::any_of(placements.begin(), placements.end(), [](const Placement& each) { return each.is_shard(); });
+    }
+  }
+  if (cuts) {
+    result.push_back({{2}, 2, 1, cut, whole});
+    result.push_back({{2}, 1, 2, whole, cut});
+  }
+  if (cuts && dims > 2) result.push_back({{1, 2, 2}, 1, 1, whole, Placement::shard(1)});
+  return result;
 }
 
 void apply(const Template& simple, TensorDraft& tensor) {
@@ -122,7 +137,7 @@ Leap to_templates(const CaseDraft& draft) {
   leap.first_only = true;
   if (draft.tensors.size() == 1 && has_features(draft)) return leap;
   for (std::size_t tensors = 1; tensors <= std::min<std::size_t>(draft.tensors.size(), 2); ++tensors) {
-    for (const Template& simple : templates()) {
+    for (const Template& simple : templates(draft)) {
       leap.changes.emplace_back([tensors, simple](CaseDraft& changed) {
         changed = {std::vector<TensorDraft>(tensors, plain_tensor(simple)), {}};
       });
@@ -138,7 +153,7 @@ Leap to_refits(const CaseDraft& draft) {
   if (draft.options.refits == 1 && draft.options.batch_tensors == 0) return leap;
   for (const std::int64_t refits : {2, 5}) {
     leap.changes.emplace_back([refits](CaseDraft& changed) {
-      changed = {{plain_tensor(templates().front())}, {}};
+      changed = {{plain_tensor({})}, {}};
       changed.options.refits = refits;
     });
   }
@@ -184,7 +199,7 @@ Leap to_templates_with_features(const CaseDraft& draft) {
   leap.first_only = true;
   const bool at_home = arrangement_of(draft) == Arrangement::home;
   if (at_home && has_plain_types(draft) && (has_plain_options(draft) || draft.options.domain_ranks > 0)) return leap;
-  for (const Template& simple : templates()) {
+  for (const Template& simple : templates(draft)) {
     for (const Arrangement each : similar_arrangements(draft)) {
       leap.changes.emplace_back([simple, each](CaseDraft& changed) {
         for (TensorDraft& tensor : changed.tensors) apply(simple, tensor);
@@ -336,13 +351,6 @@ Leap to_simple_rules(const CaseDraft& draft) {
 
 Leap to_one_side(const CaseDraft&) {
   Leap leap;
-  leap.changes.emplace_back([](CaseDraft& changed) {  // one rank a side, cut by nothing but in name
-    change_sizes(changed, [](CaseDraft& draft) {
-      for_each_side(draft, [](TensorDraft&, SideDraft& side) {
-        for (std::size_t axis = 0; axis < side.extents.size(); ++axis) shrink_axis(side, axis, 1);
-      });
-    });
-  });
   for (const Side side : sides) {
     leap.changes.emplace_back([side](CaseDraft& changed) {
       change_sizes(changed, [side](CaseDraft& draft) {

@@ -65,11 +65,22 @@ class Shrinker {
     return value.ok() && attempt(*value);
   }
 
+  /// Takes one step. Those that only put things in order go first: what a later step shows need then not be shown
+  /// again for the same case in another order.
   bool step() {
-    for (const Case& smaller : smaller_cases(*current_)) {
-      if (attempt(smaller)) return true;
+    const std::vector<Case> smaller = smaller_cases(*current_);
+    for (const bool reorders : {true, false}) {
+      for (const Case& each : smaller) {
+        if (only_reorders(each) == reorders && attempt(each)) return true;
+      }
     }
     return false;
+  }
+
+  /// As many features, ranks and elements as the current case.
+  [[nodiscard]] bool only_reorders(const Case& smaller) const {
+    return smaller.world_ranks() == current_->world_ranks() && smaller.total_elements() == current_->total_elements() &&
+           feature_points(smaller) == feature_points(*current_);
   }
 
   // ---- the phases ----------------------------------------------------------------------------------------------
@@ -96,7 +107,8 @@ class Shrinker {
         std::int64_t passes = 0;
         while (draft_.tensors[tensor].shape[dim] - passes > 1) {
           const std::int64_t middle = passes + (draft_.tensors[tensor].shape[dim] - passes) / 2;
-          const bool fails = attempt_changed([&](CaseDraft& changed) { set_extent(changed.tensors[tensor], dim, middle); });
+          const bool fails =
+              attempt_changed([&](CaseDraft& changed) { set_extent(changed.tensors[tensor], dim, middle); });
           if (!fails) passes = middle;
         }
       }

@@ -95,7 +95,7 @@ class StepList {
 
   /// A numeric option goes to its default, to its smallest other value, and down by one.
   template <typename Integer>
-  void number(Integer Options::* option, Integer smallest) {
+  void number(Integer Options::*option, Integer smallest) {
     const Integer value = draft_.options.*option;
     const Integer standard = Options{}.*option;
     if (value == standard) return;
@@ -205,6 +205,12 @@ class StepList {
       Placement smaller = placed;
       smaller.parameter = parameter;
       replace(smaller);
+    }
+    if (placed.rule == SplitRule::padded && (current().*side).extents[axis] > 1) {
+      add_side(side, [&](SideDraft& changed) {  // the multiple alone makes padding
+        shrink_axis(changed, axis, 1);
+        changed.placements[axis].parameter = std::max<std::int64_t>(2, placed.parameter);
+      });
     }
     for (std::size_t i = 0; placed.rule == SplitRule::segments && i + 1 < placed.sizes.size(); ++i) {
       Placement merged = placed;

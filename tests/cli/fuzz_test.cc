@@ -72,7 +72,8 @@ TEST(Fuzz, ObeysTheRangeOfRanks) {
     if (line["event"] != "case") continue;
     ++cases;
     const Ran explained = run_binary({"explain", line["case"].get<std::string>(), "--json"});
-    for (const json& tensor : json::parse(explained.out)["tensors"]) {
+    const json picture = json::parse(explained.out);
+    for (const json& tensor : picture["tensors"]) {
       EXPECT_LE(tensor["source"]["ranks"].size(), 5U) << line["case"];
       EXPECT_LE(tensor["target"]["ranks"].size(), 5U) << line["case"];
     }

@@ -88,11 +88,12 @@ class Executor::Implementation {
  public:
   explicit Implementation(ExecutorOptions options) : options_(options) {}
 
-  Result<Verdict> run(const Case& value, Subject& subject);
+  Result<Verdict> run(const Case& value, Subject& subject, SequenceStep step);
   [[nodiscard]] const ProvenanceReport& provenance() const { return provenance_; }
 
  private:
-  void prepare(const Case& value, Subject& subject);
+  void prepare(const Case& value, Subject& subject, SequenceStep step);
+  void close_sessions();
   void run_calls();
   bool run_call(Call call);
   void check_call(Call call);
@@ -120,28 +121,42 @@ class Executor::Implementation {
   Subject* subject_ = nullptr;
   std::size_t world_ranks_ = 0;
   SessionOptions session_options_;
+  bool sessions_open_ = false;  // those of the step before, on as many ranks and with the same options
   Traffic traffic_;  // of the last call
   std::optional<std::uint64_t> allowed_bytes_;
   Evidence evidence_;
 };
 
-Result<Verdict> Executor::Implementation::run(const Case& value, Subject& subject) {
+Result<Verdict> Executor::Implementation::run(const Case& value, Subject& subject, SequenceStep step) {
   const Result<std::int64_t> needed = bytes_needed(value);
+  if (!needed || *needed > options_.max_bytes) close_sessions();
   if (!needed) return needed.error();
   if (*needed > options_.max_bytes) {
     return Error{fmt::format("the case needs {} bytes of memory, {} are allowed", *needed, options_.max_bytes)};
   }
-  prepare(value, subject);
+  prepare(value, subject, step);
   run_calls();
   if (options_.oracles.prover && all_clean()) prove_plans();
-  return conclude();
+  Verdict verdict = conclude();
+  sessions_open_ = true;
+  if (step.last || verdict.failed() || !value.options.faults.empty()) close_sessions();
+  return verdict;
 }
 
-void Executor::Implementation::prepare(const Case& value, Subject& subject) {
+void Executor::Implementation::close_sessions() {
+  for (RankCheck& rank : ranks_) rank.close();
+  sessions_open_ = false;
+}
+
+void Executor::Implementation::prepare(const Case& value, Subject& subject, SequenceStep step) {
+  const auto world_ranks = static_cast<std::size_t>(value.world_ranks());
+  const SessionOptions session_options{Topology::of(value.options), value.options.chunk_bytes};
+  const bool same_world = world_ranks == world_ranks_ && session_options == session_options_;
+  if (step.first || !same_world) close_sessions();
   case_ = &value;
   subject_ = &subject;
-  world_ranks_ = static_cast<std::size_t>(value.world_ranks());
-  session_options_ = {Topology::of(value.options), value.options.chunk_bytes};
+  world_ranks_ = world_ranks;
+  session_options_ = session_options;
   allowed_bytes_.reset();
   evidence_ = Evidence{};
   evidence_.value = case_;
@@ -162,7 +177,7 @@ void Executor::Implementation::prepare(const Case& value, Subject& subject) {
     rank.place(memory);
     memory += rank.bytes();
   }
-  subject.begin_case();
+  if (step.first) subject.begin_case();
 }
 
 /// All passes and all refits, even after a wrong element was found: its origin is decoded from all passes. A call
@@ -196,7 +211,7 @@ RunOptions Executor::Implementation::sim_options(Call call, bool faults) const {
 
 /// True when every rank is done.
 bool Executor::Implementation::run_call(Call call) {
-  const bool first = call == Call{};
+  const bool first = call == Call{} && !sessions_open_;
   const RankBody body = [this, call, first](Endpoint& endpoint) {
     RankCheck& rank = ranks_[static_cast<std::size_t>(endpoint.rank())];
     if (first) rank.open(*subject_, endpoint, session_options_);
@@ -284,7 +299,6 @@ Verdict Executor::Implementation::conclude() {
   const bool nothing_seen = all_clean() && !evidence_.plan && !evidence_.excess &&
                             evidence_.world.status == CommStatus::ok && evidence_.world.unreceived_messages == 0;
   for (RankCheck& rank : ranks()) {
-    rank.close();
     const RankReport& report = rank.report();
     const bool second_opinion = report.naive.wrong_elements > 0 || report.gather_broadcast.wrong_elements > 0 ||
                                 !report.naive_disagreement.empty() || !report.gather_broadcast_failure.empty();
@@ -298,7 +312,9 @@ Verdict Executor::Implementation::conclude() {
 Executor::Executor(ExecutorOptions options) : implementation_(std::make_unique<Implementation>(options)) {}
 Executor::~Executor() = default;
 
-Result<Verdict> Executor::run(const Case& value, Subject& subject) { return implementation_->run(value, subject); }
+Result<Verdict> Executor::run(const Case& value, Subject& subject, SequenceStep step) {
+  return implementation_->run(value, subject, step);
+}
 
 const ProvenanceReport& Executor::provenance() const { return implementation_->provenance(); }
 

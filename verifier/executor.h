@@ -33,6 +33,12 @@ struct ExecutorOptions {
   std::int64_t max_bytes = std::int64_t{8} << 30;  // refuse cases that need more
 };
 
+/// Where a case stands in a sequence of cases that one subject gets; a case by itself is both.
+struct SequenceStep {
+  bool first = true;
+  bool last = true;
+};
+
 class Executor {
  public:
   explicit Executor(ExecutorOptions options = {});
@@ -45,7 +51,10 @@ class Executor {
   static Result<std::int64_t> bytes_needed(const Case& value);
 
   /// The verdict on a valid case, or an Error when it needs more than max_bytes (the reason has both numbers).
-  Result<Verdict> run(const Case& value, Subject& subject);
+  /// After the first step of a sequence the subject is not told that a case begins, and its sessions go on where the
+  /// world, the topology and the chunk size are the same; otherwise they are opened anew. They are closed after the
+  /// last step, and after one that failed, had faults injected, or did not run.
+  Result<Verdict> run(const Case& value, Subject& subject, SequenceStep step = {});
 
   /// Which source ranks served which targets in the last run, when its fill was provenance; otherwise empty.
   [[nodiscard]] const ProvenanceReport& provenance() const;

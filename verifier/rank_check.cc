@@ -35,7 +35,6 @@ int width_of(const BatchTensor& tensor) { return width_bytes(tensor.spec->dtype)
 void RankCheck::assign(const Case& value, const Fill& fill, Rank rank) {
   case_ = &value;
   fill_ = &fill;
-  session_.reset();
   buffers_.assign(value, rank);
   report_ = RankReport{};
   report_.rank = rank;

@@ -23,7 +23,8 @@ namespace reshardcheck {
 
 class RankCheck {
  public:
-  /// `value` and `fill` must outlive the check of the case. Keeps its memory from case to case.
+  /// `value` and `fill` must outlive the check of the case. Keeps its memory from case to case, and a session that was
+  /// not closed.
   void assign(const Case& value, const Fill& fill, Rank rank);
   [[nodiscard]] std::int64_t bytes() const { return buffers_.bytes(); }
   void place(std::byte* memory) { buffers_.place(memory); }

@@ -61,6 +61,14 @@ void PlanCache::clear() {
   plans_.clear();
 }
 
+void PlanCache::serve(std::int64_t world_ranks, const Topology& topology) {
+  const std::lock_guard lock(mutex_);
+  if (world_ranks == world_ranks_ && topology == topology_) return;
+  world_ranks_ = world_ranks;
+  topology_ = topology;
+  plans_.clear();
+}
+
 bool PlanCache::matches(const PlannedTensor& planned, const TensorCase& tensor) const {
   return planned.path == tensor.path && same(planned.source, tensor.source) && same(planned.target, tensor.target);
 }

@@ -2,7 +2,7 @@
 //
 // A geometry is what a plan depends on: both layouts (with their shape) and the path, but not the dtype. A large mix
 // has about a hundred thousand parameters and about twenty geometries. The topology and the planner are the same for
-// all tensors of a case; the cache is emptied between cases.
+// all tensors of a case; the cache is emptied between cases, and when ranks join, leave or are wired anew.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +13,7 @@
 
 #include "core/layout/case.h"
 #include "core/plan/plan.h"
+#include "core/plan/topology.h"
 
 namespace reshardcheck {
 
@@ -40,6 +41,9 @@ class PlanCache {
                                                     const std::function<Plan()>& make);
   void clear();
 
+  /// Says what plans and their indices are made for from now on; those for something else go.
+  void serve(std::int64_t world_ranks, const Topology& topology);
+
   /// True when the cache would answer both tensors with the plan of the geometry.
   [[nodiscard]] bool matches(const PlannedTensor& planned, const TensorCase& tensor) const;
 
@@ -49,6 +53,8 @@ class PlanCache {
 
   CacheKey key_;
   std::mutex mutex_;
+  std::int64_t world_ranks_ = 0;
+  Topology topology_;
   std::unordered_multimap<std::uint64_t, std::shared_ptr<const PlannedTensor>> plans_;
 };
 

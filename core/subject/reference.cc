@@ -85,7 +85,7 @@ ReferenceSubject::ReferenceSubject(std::string name, Deviation deviation)
       plans_(deviation_->cache_key) {}
 
 std::unique_ptr<Session> ReferenceSubject::open(Endpoint& endpoint, const SessionOptions& options) {
-  (void)endpoint;
+  plans_.serve(endpoint.world_ranks(), options.topology);
   return std::make_unique<CallSession>(*this, options);
 }
 

@@ -71,6 +71,7 @@ struct Outcome {
 struct SessionOptions {
   Topology topology;
   std::int64_t chunk_bytes = 0;  // stage messages in pieces of at most this (0: whole)
+  friend bool operator==(const SessionOptions&, const SessionOptions&) = default;
 };
 
 /// A subject's state on one rank, from open to close.
@@ -91,7 +92,8 @@ class Subject {
   /// but only state that a real implementation could share.
   virtual std::unique_ptr<Session> open(Endpoint& endpoint, const SessionOptions& options) = 0;
 
-  /// Called once per process before a case opens its sessions: state from earlier cases must go.
+  /// Called once per process before a case opens its sessions: state from earlier cases must go. Not called between
+  /// the cases of a sequence, which may differ in ranks and topology as the sessions that they open say.
   virtual void begin_case() {}
 
   /// True when the subject promises that each piece crosses into a domain once; excess_traffic is then a finding.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/subject/library.h"
 #include "core/subject/mutant.h"
 #include "core/subject/reference.h"
 
@@ -79,6 +80,7 @@ std::vector<SubjectInfo> subject_catalogue() {
 }
 
 Result<std::unique_ptr<Subject>> make_subject(std::string_view name) {
+  if (name.starts_with(LibrarySubject::prefix)) return LibrarySubject::load(name);
   const std::string_view base = name.substr(0, name.find('?'));
   for (const ReferenceRow& row : references) {
     if (row.name != base) continue;

@@ -74,6 +74,9 @@ Result<ExhaustiveOptions> exhaustive_options(const EnumerateCommand& command) {
   if (command.min_extent > command.max_extent) return Error{"--min-extent is larger than --max-extent"};
   options.subject = command.run.subject;
   options.executor = *executor;
+  const Result<MakeRunner> make_runner = make_runners(command.run);
+  if (!make_runner) return make_runner.error();
+  options.make_runner = *make_runner;
   options.shard = *shard;
   options.jobs = static_cast<int>(command.jobs);
   options.bound =

@@ -90,6 +90,9 @@ Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
   const Result<ExecutorOptions> executor = executor_options(command.run);
   if (!executor) return executor.error();
   options.executor = *executor;
+  const Result<MakeRunner> make_runner = make_runners(command.run);
+  if (!make_runner) return make_runner.error();
+  options.make_runner = *make_runner;
   options.relations = has_relations(command.run.oracles);
   options.subject = command.run.subject;
   options.world = command.run.world;

@@ -56,7 +56,7 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
 
 Result<Oracles> parse_oracles(std::string_view text) {
   if (text == "all" || text == "data") return Oracles{};
-  Oracles oracles{false, false, false};
+  Oracles oracles{false, false, false, false};
   if (text == "none") return oracles;
   for (const std::string& word : split_words(text, ',')) {
     if (word == "naive") {
@@ -65,8 +65,11 @@ Result<Oracles> parse_oracles(std::string_view text) {
       oracles.gather_broadcast = true;
     } else if (word == "prover") {
       oracles.prover = true;
+    } else if (word == "fingerprint") {
+      oracles.fingerprint = true;
     } else if (word != "relations") {
-      return Error{fmt::format("no oracle '{}'; known: all data none naive gather_broadcast prover relations", word)};
+      return Error{fmt::format(
+          "no oracle '{}'; known: all data none naive gather_broadcast prover fingerprint relations", word)};
     }
   }
   return oracles;
@@ -111,8 +114,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_option("--world", options.world, "Where ranks run: sim")->type_name("NAME")->capture_default_str();
   command.add_option("--max-bytes", options.max_bytes, "Refuse a case that needs more (default: half of free memory)")
       ->type_name("SIZE");
-  command.add_option("--oracles", options.oracles,
-                     "data (what judges one run), all, none, or some of naive,gather_broadcast,prover,relations")
+  command
+      .add_option(
+          "--oracles", options.oracles,
+          "data (what judges one run), all, none, or some of naive,gather_broadcast,prover,fingerprint,relations")
       ->type_name("LIST")
       ->capture_default_str();
 }
@@ -132,6 +137,12 @@ Result<ExecutorOptions> executor_options(const RunOptions& options) {
     result.max_bytes = *max_bytes;
   }
   return result;
+}
+
+Result<MakeRunner> make_runners(const RunOptions& options) {
+  const Result<ExecutorOptions> executor = executor_options(options);
+  if (!executor) return executor.error();
+  return local_runners(*executor);
 }
 
 }  // namespace reshardcheck::cli

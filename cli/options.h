@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/layout/result.h"
-#include "verifier/executor.h"
+#include "verifier/runner.h"
 
 namespace reshardcheck::cli {
 
@@ -26,6 +26,9 @@ void add_run_options(CLI::App& command, RunOptions& options);
 
 /// The executor's options as they were typed. Errors name the flag at fault; an unknown world is one of them.
 Result<ExecutorOptions> executor_options(const RunOptions& options);
+
+/// Where the cases of a command run, from the same flags.
+Result<MakeRunner> make_runners(const RunOptions& options);
 
 /// Declares an option that takes a whole number from `lowest` to `highest`, decimal digits only.
 struct NumberOption {

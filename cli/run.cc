@@ -14,9 +14,8 @@
 #include "cli/options.h"
 #include "cli/verdict_report.h"
 #include "core/layout/notation.h"
-#include "core/subject/registry.h"
 #include "fuzz/corpus.h"
-#include "verifier/executor.h"
+#include "verifier/runner.h"
 
 namespace reshardcheck::cli {
 namespace {
@@ -139,12 +138,12 @@ Status check_sizes(const std::vector<InputCase>& cases, std::int64_t max_bytes) 
   return Ok{};
 }
 
-Result<CaseReport> run_case(const InputCase& input, Executor& executor, Subject& subject) {
+Result<CaseReport> run_case(const InputCase& input, Runner& runner, const RunOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
-  Result<Verdict> verdict = executor.run(input.value, subject);
+  Result<Verdict> verdict = runner.run(input.value);
   const auto elapsed = std::chrono::steady_clock::now() - begin;
   if (!verdict) return verdict.error();
-  CaseReport report{&input.value, input.place, std::string(subject.name()), "sim", *std::move(verdict), 0};
+  CaseReport report{&input.value, input.place, options.subject, options.world, *std::move(verdict), 0};
   report.elapsed_us = std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count();
   return report;
 }
@@ -158,21 +157,25 @@ ExitCode write_junit(Console& console, const std::string& path, const std::vecto
 ExitCode run(Console& console, const RunCommand& command) {
   const Result<ExecutorOptions> options = executor_options(command.run);
   if (!options) return fail(console, ExitCode::usage, options.error().reason);
-  const Result<std::unique_ptr<Subject>> subject = make_subject(command.run.subject);
-  if (!subject) {
-    return fail(console, ExitCode::usage, subject.error().reason, "'reshardcheck subjects' lists what can be judged");
+  const Result<MakeRunner> make_runner = make_runners(command.run);
+  if (!make_runner) return fail(console, ExitCode::usage, make_runner.error().reason);
+  const Result<std::unique_ptr<Runner>> runner = (*make_runner)(command.run.subject);
+  if (!runner) {
+    return fail(console, ExitCode::usage, runner.error().reason, "'reshardcheck subjects' lists what can be judged");
   }
   const Result<std::vector<InputCase>> cases = read_input(command.arguments);
   if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const Status sizes = check_sizes(*cases, options->max_bytes);
   if (!sizes) return fail(console, ExitCode::usage, sizes.error().reason, "--max-bytes SIZE allows more, such as 16G");
 
-  Executor executor(*options);
   Printer printer(console, command, cases->size());
   std::vector<JunitCase> junit;
   for (const InputCase& input : *cases) {
-    const Result<CaseReport> report = run_case(input, executor, **subject);
-    if (!report) return fail(console, ExitCode::usage, report.error().reason);
+    const Result<CaseReport> report = run_case(input, **runner, command.run);
+    if (!report) {
+      const ExitCode code = (*runner)->broken() ? ExitCode::environment : ExitCode::usage;
+      return fail(console, code, report.error().reason);
+    }
     printer.report(*report);
     if (!command.junit.empty()) {
       junit.push_back(

@@ -10,10 +10,9 @@
 #include "cli/options.h"
 #include "cli/verdict_report.h"
 #include "core/layout/notation.h"
-#include "core/subject/registry.h"
 #include "fuzz/corpus.h"
 #include "fuzz/shrinker.h"
-#include "verifier/executor.h"
+#include "verifier/runner.h"
 
 namespace reshardcheck::cli {
 namespace {
@@ -29,14 +28,15 @@ struct ShrinkCommand {
   bool quiet = false;
 };
 
-/// Shrinks the cases of one command line, one after the other, with one executor.
+/// Shrinks the cases of one command line, one after the other, with one runner.
 class Session {
  public:
-  Session(Console& console, const ShrinkCommand& command, const ExecutorOptions& options, Subject& subject)
-      : console_(console), command_(command), executor_(options), subject_(subject) {}
+  Session(Console& console, const ShrinkCommand& command, Runner& runner)
+      : console_(console), command_(command), runner_(runner) {}
 
   ExitCode shrink_case(const Case& value) {
-    const Result<Verdict> verdict = executor_.run(value, subject_);
+    const Result<Verdict> verdict = runner_.run(value);
+    if (!verdict && runner_.broken()) return fail(console_, ExitCode::environment, verdict.error().reason);
     if (!verdict) return fail(console_, ExitCode::usage, verdict.error().reason, "--max-bytes SIZE allows more");
     if (!verdict->failed()) {
       print_event("passes", value, *verdict);
@@ -44,7 +44,7 @@ class Session {
     }
     print_event("fails", value, *verdict);
     const RunCase run = [this](const Case& smaller) -> std::optional<Verdict> {
-      Result<Verdict> smaller_verdict = executor_.run(smaller, subject_);
+      Result<Verdict> smaller_verdict = runner_.run(smaller);
       if (!smaller_verdict) return std::nullopt;
       return *std::move(smaller_verdict);
     };
@@ -76,7 +76,7 @@ class Session {
   }
 
   ExitCode report(const Case& original, const Verdict& original_verdict, const ShrinkResult& result) {
-    const CaseReport minimal{&result.minimal, "", std::string(subject_.name()), command_.run.world, result.verdict, 0};
+    const CaseReport minimal{&result.minimal, "", command_.run.subject, command_.run.world, result.verdict, 0};
     std::string file;
     if (!command_.out.empty()) {
       const Result<std::string> written =
@@ -109,7 +109,7 @@ class Session {
     found.verdict = result.verdict;
     found.original_verdict = original_verdict;
     found.bucket = bucket(result.verdict.kind);
-    found.subject = subject_.name();
+    found.subject = command_.run.subject;
     found.world = command_.run.world;
     found.shrink_runs = result.runs;
     found.one_minimal = result.one_minimal;
@@ -118,21 +118,20 @@ class Session {
 
   Console& console_;
   const ShrinkCommand& command_;
-  Executor executor_;
-  Subject& subject_;
+  Runner& runner_;
 };
 
 ExitCode shrink_all(Console& console, const ShrinkCommand& command) {
-  const Result<ExecutorOptions> options = executor_options(command.run);
-  if (!options) return fail(console, ExitCode::usage, options.error().reason);
-  const Result<std::unique_ptr<Subject>> subject = make_subject(command.run.subject);
-  if (!subject) {
-    return fail(console, ExitCode::usage, subject.error().reason, "'reshardcheck subjects' lists what can be judged");
+  const Result<MakeRunner> make_runner = make_runners(command.run);
+  if (!make_runner) return fail(console, ExitCode::usage, make_runner.error().reason);
+  const Result<std::unique_ptr<Runner>> runner = (*make_runner)(command.run.subject);
+  if (!runner) {
+    return fail(console, ExitCode::usage, runner.error().reason, "'reshardcheck subjects' lists what can be judged");
   }
   const Result<std::vector<InputCase>> cases = read_input(command.arguments);
   if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const InterruptGuard guard;
-  Session session(console, command, *options, **subject);
+  Session session(console, command, **runner);
   ExitCode code = ExitCode::clean;
   for (const InputCase& input : *cases) {
     const ExitCode each = session.shrink_case(input.value);

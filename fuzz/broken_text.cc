@@ -17,9 +17,22 @@ std::size_t draw_place(Choices& choices, const std::string& text) {
 }
 
 void replace_number(Choices& choices, std::string& text) {
-  constexpr std::string_view numbers[] = {"0",  "1", "-1",    "7",          "65535",      "65536",
-                                          "2147483648", "4294967296", "9223372036854775807", "9223372036854775808",
-                                          "18446744073709551616", "99999999999999999999999999", "1e3", "0x10", "007", "3.5"};
+  constexpr std::string_view numbers[] = {"0",
+                                          "1",
+                                          "-1",
+                                          "7",
+                                          "65535",
+                                          "65536",
+                                          "2147483648",
+                                          "4294967296",
+                                          "9223372036854775807",
+                                          "9223372036854775808",
+                                          "18446744073709551616",
+                                          "99999999999999999999999999",
+                                          "1e3",
+                                          "0x10",
+                                          "007",
+                                          "3.5"};
   std::size_t begin = draw_place(choices, text);
   while (begin < text.size() && !is_digit(text[begin])) ++begin;
   std::size_t end = begin;
@@ -28,10 +41,23 @@ void replace_number(Choices& choices, std::string& text) {
 }
 
 void insert_token(Choices& choices, std::string& text) {
-  constexpr std::string_view tokens[] = {"->", "@", "{", "}", "x", ",", ";", "|", "=", "R", "S(", "S(0)", "_S(0,2)", ")",
-                                         "[", "]", "cuts=", "segments=1|2", "pad=0", "balanced", "via", "reshard",
-                                         "domain=", "domain=2@1", "seed=1", "faults=drop@0", "world=1", "refits=0", " ",
-                                         "\t", "u8[]", "bf16[8,8] ", "#"};
+  constexpr std::string_view tokens[] = {"->",      "@",
+                                         "{",       "}",
+                                         "x",       ",",
+                                         ";",       "|",
+                                         "=",       "R",
+                                         "S(",      "S(0)",
+                                         "_S(0,2)", ")",
+                                         "[",       "]",
+                                         "cuts=",   "segments=1|2",
+                                         "pad=0",   "balanced",
+                                         "via",     "reshard",
+                                         "domain=", "domain=2@1",
+                                         "seed=1",  "faults=drop@0",
+                                         "world=1", "refits=0",
+                                         " ",       "\t",
+                                         "u8[]",    "bf16[8,8] ",
+                                         "#"};
   text.insert(draw_place(choices, text), choices.pick(std::span<const std::string_view>(tokens)));
 }
 

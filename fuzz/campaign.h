@@ -22,29 +22,30 @@
 #include "fuzz/corpus.h"
 #include "fuzz/coverage.h"
 #include "fuzz/generator.h"
-#include "verifier/executor.h"
+#include "verifier/runner.h"
 #include "verifier/verdict.h"
 
 namespace reshardcheck {
 
 struct CampaignOptions {
   std::string subject = "reference";  // as --subject takes it
-  std::string world = "sim";
+  std::string world = "sim";          // for the lines that name it; where cases run is for make_runner to say
   std::string build;                  // version and build type, for the first line
   std::uint64_t seed = 0;
-  std::int64_t cases = 0;             // budget in cases; 0: none
-  double seconds = 0;                 // budget in seconds of `clock_seconds`; 0: none. One of the two must be set
-  std::int64_t stop_after = 1;        // distinct findings; 0: go on to the end of the budget
-  std::int64_t confirm_runs = 3;      // runs that decide whether a failure is flaky, the first included
-  std::int64_t shrink_runs = 1'000;   // budget of one minimisation, in runs
-  std::int64_t flaky_runs = 40;       // runs that a case of a flaky finding gets to fail again
+  std::int64_t cases = 0;               // budget in cases; 0: none
+  double seconds = 0;                   // budget in seconds of `clock_seconds`; 0: none. One of the two must be set
+  std::int64_t stop_after = 1;          // distinct findings; 0: go on to the end of the budget
+  std::int64_t confirm_runs = 3;        // runs that decide whether a failure is flaky, the first included
+  std::int64_t shrink_runs = 1'000;     // budget of one minimisation, in runs
+  std::int64_t flaky_runs = 40;         // runs that a case of a flaky finding gets to fail again
   std::int64_t swarm_block_cases = 50;  // cases that share one swarm configuration
   bool swarm = true;
-  int candidates = 2;  // drawn for every case; the one with most unseen pairs of features is run. 1: no steering
-  bool relations = false;             // a case that passes is followed by what one relation derives from it
+  int candidates = 2;      // drawn for every case; the one with most unseen pairs of features is run. 1: no steering
+  bool relations = false;  // a case that passes is followed by what one relation derives from it
   GeneratorOptions generator;
   ExecutorOptions executor;
-  std::string out_directory;          // corpus; empty: nothing is written
+  MakeRunner make_runner;                 // where cases run; empty: in this process, with `executor`
+  std::string out_directory;              // corpus; empty: nothing is written
   std::function<double()> clock_seconds;  // monotonic; needed for a budget in seconds
   std::function<bool()> cancelled;        // asked between runs; true ends the campaign as if the budget were spent
 };
@@ -66,8 +67,8 @@ struct CampaignResult {
   std::int64_t skipped = 0;                            // cases that needed more memory than allowed
   std::vector<Finding> findings;                       // distinct, in the order found
   std::string environment;                             // what surprised, when end is environment
-  Coverage coverage;         // of the cases run
-  std::uint64_t digest = 0;  // of every case text and verdict in order: equal for equal seeds
+  Coverage coverage;                                   // of the cases run
+  std::uint64_t digest = 0;                            // of every case text and verdict in order: equal for equal seeds
 };
 
 /// Receives what happens. Every call comes from the thread that runs the campaign.

@@ -20,8 +20,8 @@ std::string budget_text(const CampaignOptions& options) {
 
 /// The command that runs the campaign again.
 std::string campaign_command(const CampaignOptions& options, std::int64_t cases) {
-  std::string command =
-      fmt::format("reshardcheck fuzz --subject {} --cases {} --seed {}", shell_word(options.subject), cases, options.seed);
+  std::string command = fmt::format("reshardcheck fuzz --subject {} --cases {} --seed {}", shell_word(options.subject),
+                                    cases, options.seed);
   if (options.relations) command += " --oracles all";
   const GeneratorOptions usual;
   const GeneratorOptions& generator = options.generator;
@@ -76,7 +76,9 @@ std::string last_line(const CampaignOptions& options, const CampaignResult& resu
   const std::int64_t unsupported = result.verdicts[static_cast<std::size_t>(VerdictKind::unsupported)];
   if (unsupported > 0) counts += fmt::format(" ({} not supported by the subject)", unsupported);
   const std::string findings =
-      result.findings.empty() ? "no finding" : fmt::format("{} {}", result.findings.size(), result.findings.size() == 1 ? "finding" : "findings");
+      result.findings.empty()
+          ? "no finding"
+          : fmt::format("{} {}", result.findings.size(), result.findings.size() == 1 ? "finding" : "findings");
   return fmt::format("{}: {}, {}, digest {:016x}; again: {}", name(result.end), counts, findings, result.digest,
                      command_of(options, result));
 }
@@ -91,13 +93,17 @@ std::string finding_lines(const Finding& finding) {
 }
 
 nlohmann::json start_json(const CampaignOptions& options) {
-  json line = {{"event", "start"},           {"seed", options.seed},       {"budget", budget_text(options)},
-               {"build", options.build},     {"subject", options.subject}, {"world", options.world}};
+  json line = {{"event", "start"},       {"seed", options.seed},       {"budget", budget_text(options)},
+               {"build", options.build}, {"subject", options.subject}, {"world", options.world}};
   return line;
 }
 
 nlohmann::json case_json(std::int64_t index, const Case& value, const Verdict& verdict) {
-  return {{"event", "case"}, {"index", index}, {"case", to_text(value)}, {"verdict", name(verdict.kind)}, {"detail", verdict.detail}};
+  return {{"event", "case"},
+          {"index", index},
+          {"case", to_text(value)},
+          {"verdict", name(verdict.kind)},
+          {"detail", verdict.detail}};
 }
 
 nlohmann::json finding_json(const Finding& finding) {

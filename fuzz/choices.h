@@ -69,7 +69,7 @@ class CountingChoices final : public Choices {
     std::int64_t value = 0;
     std::int64_t count = 1;
   };
-  std::vector<Digit> digits_;   // the decisions of the current path, in the order in which they were asked
+  std::vector<Digit> digits_;  // the decisions of the current path, in the order in which they were asked
   std::size_t position_ = 0;
 };
 

@@ -77,7 +77,8 @@ std::string_view without_spaces(std::string_view line) {
 
 /// A detail may hold what a subject said; in a comment it must stay on one line.
 std::string one_line(std::string text) {
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
   return text;
 }
 
@@ -110,13 +111,16 @@ Result<std::vector<std::string>> case_files(const std::string& directory) {
 
 std::string shell_word(std::string_view text) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || std::strchr("_-./:,=+@%", c) != nullptr;
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::strchr("_-./:,=+@%", c) != nullptr;
   };
   if (!text.empty() && std::all_of(text.begin(), text.end(), plain)) return std::string(text);
   std::string quoted = "'";
   for (const char c : text) {
-    if (c == '\'') quoted += "'\\''";
-    else quoted += c;
+    if (c == '\'')
+      quoted += "'\\''";
+    else
+      quoted += c;
   }
   return quoted + "'";
 }
@@ -153,7 +157,8 @@ std::string finding_text(const Finding& finding) {
 std::string finding_file_name(const Finding& finding) {
   std::string subject = finding.subject;
   for (char& c : subject) {
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+    const bool plain =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
     if (!plain) c = '-';
   }
   constexpr std::size_t longest_subject = 60;

@@ -22,19 +22,19 @@ namespace reshardcheck {
 struct Finding {
   Case minimal;
   Case original;
-  Verdict verdict;              // of the minimal case
+  Verdict verdict;  // of the minimal case
   Verdict original_verdict;
-  std::string bucket;           // the verdict's bucket and the features of the minimal case; equal for duplicates
+  std::string bucket;  // the verdict's bucket and the features of the minimal case; equal for duplicates
   std::string subject;
   std::string world;
   std::uint64_t seed = 0;       // of the campaign
   std::int64_t case_index = 0;  // in the campaign, from 0
   std::int64_t shrink_runs = 0;
   bool one_minimal = false;
-  std::int64_t duplicates = 0;  // later failures that shrank into the same bucket
-  std::int64_t failed_runs = 1; // of confirm_runs; fewer: the finding is flaky
+  std::int64_t duplicates = 0;   // later failures that shrank into the same bucket
+  std::int64_t failed_runs = 1;  // of confirm_runs; fewer: the finding is flaky
   std::int64_t confirm_runs = 1;
-  std::string file;             // where it was written; empty when nowhere
+  std::string file;  // where it was written; empty when nowhere
 };
 
 /// The text as one word of a POSIX shell, quoted where it must be.

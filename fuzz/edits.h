@@ -14,18 +14,23 @@ namespace reshardcheck {
 
 /// Where the two sides of a tensor lie among the ranks; the canonical arrangements that a minimal case may have.
 enum class Arrangement : std::uint8_t {
-  home,                // source ranks from 0, target ranks right after
-  target_first,        // target ranks from 0, source ranks right after
-  together,            // both sides from rank 0
-  source_exchanged,    // home, the source's first two ranks exchanged
-  target_exchanged,    // home, the target's first two ranks exchanged
-  after_idle_rank,     // home, but from rank 1
-  apart,               // home, with an idle rank between the sides
-  source_second,       // both sides overlap: target ranks from 0, source ranks from 1
+  home,              // source ranks from 0, target ranks right after
+  target_first,      // target ranks from 0, source ranks right after
+  together,          // both sides from rank 0
+  source_exchanged,  // home, the source's first two ranks exchanged
+  target_exchanged,  // home, the target's first two ranks exchanged
+  after_idle_rank,   // home, but from rank 1
+  apart,             // home, with an idle rank between the sides
+  source_second,     // both sides overlap: target ranks from 0, source ranks from 1
 };
-inline constexpr Arrangement all_arrangements[] = {
-    Arrangement::home,             Arrangement::target_first,    Arrangement::together, Arrangement::source_exchanged,
-    Arrangement::target_exchanged, Arrangement::after_idle_rank, Arrangement::apart,    Arrangement::source_second};
+inline constexpr Arrangement all_arrangements[] = {Arrangement::home,
+                                                   Arrangement::target_first,
+                                                   Arrangement::together,
+                                                   Arrangement::source_exchanged,
+                                                   Arrangement::target_exchanged,
+                                                   Arrangement::after_idle_rank,
+                                                   Arrangement::apart,
+                                                   Arrangement::source_second};
 
 /// Gives the ranks of both sides anew, as many as their extents ask for.
 void arrange(TensorDraft& tensor, Arrangement arrangement);

@@ -5,7 +5,6 @@
 #include <memory>
 #include <thread>
 
-#include "core/subject/registry.h"
 #include "fuzz/shrinker.h"
 
 namespace reshardcheck {
@@ -14,11 +13,11 @@ namespace {
 /// Cases between two looks at the other jobs: often enough for a person, too seldom to cost anything.
 constexpr std::int64_t progress_cases = 1'000;
 
-/// One job: its own subject and executor over every jobs-th case of the shard.
+/// One job: its own runner over every jobs-th case of the shard.
 class Job {
  public:
-  Job(const ExhaustiveOptions& options, std::unique_ptr<Subject> subject, int number)
-      : options_(options), subject_(std::move(subject)), executor_(options.executor), number_(number) {}
+  Job(const ExhaustiveOptions& options, std::unique_ptr<Runner> runner, int number)
+      : options_(options), runner_(std::move(runner)), number_(number) {}
 
   void run(std::atomic<std::int64_t>& visited_by_all) {
     const EnumerationShard part{options_.shard.index + options_.shard.count * number_,
@@ -28,6 +27,8 @@ class Job {
     enumerate_cases(options_.bound, part, [&](std::int64_t index, const Case& value) {
       if (options_.cancelled && options_.cancelled()) return result_.complete = false;
       judge(index, value);
+      result_.broken = runner_->broken();
+      if (result_.broken) return result_.complete = false;
       if (++unreported == progress_cases) {
         const std::int64_t all = visited_by_all.fetch_add(unreported) + unreported;
         unreported = 0;
@@ -43,7 +44,7 @@ class Job {
  private:
   void judge(std::int64_t index, const Case& value) {
     ++result_.visited;
-    const Result<Verdict> verdict = executor_.run(value, *subject_);
+    const Result<Verdict> verdict = runner_->run(value);
     if (!verdict) {
       ++result_.skipped;
       return;
@@ -56,8 +57,7 @@ class Job {
   }
 
   const ExhaustiveOptions& options_;
-  std::unique_ptr<Subject> subject_;
-  Executor executor_;
+  std::unique_ptr<Runner> runner_;
   int number_;
   ExhaustiveResult result_;
 };
@@ -68,6 +68,7 @@ void merge(ExhaustiveResult& whole, ExhaustiveResult& part, std::size_t kept_fai
   whole.skipped += part.skipped;
   whole.failed += part.failed;
   whole.complete = whole.complete && part.complete;
+  if (!whole.broken) whole.broken = part.broken;
   for (std::size_t kind = 0; kind < whole.verdicts.size(); ++kind) whole.verdicts[kind] += part.verdicts[kind];
   std::move(part.first.begin(), part.first.end(), std::back_inserter(whole.first));
   std::sort(whole.first.begin(), whole.first.end(),
@@ -86,11 +87,12 @@ Result<ExhaustiveResult> run_exhaustive(const ExhaustiveOptions& options) {
   if (options.shard.count < 1 || options.shard.index < 0 || options.shard.index >= options.shard.count) {
     return Error{"the shard lies outside its count"};
   }
+  const MakeRunner make_runner = options.make_runner ? options.make_runner : local_runners(options.executor);
   std::vector<std::unique_ptr<Job>> jobs;
   for (int number = 0; number < options.jobs; ++number) {
-    Result<std::unique_ptr<Subject>> subject = make_subject(options.subject);
-    if (!subject) return subject.error();
-    jobs.push_back(std::make_unique<Job>(options, *std::move(subject), number));
+    Result<std::unique_ptr<Runner>> runner = make_runner(options.subject);
+    if (!runner) return runner.error();
+    jobs.push_back(std::make_unique<Job>(options, *std::move(runner), number));
   }
   std::atomic<std::int64_t> visited{0};
   {

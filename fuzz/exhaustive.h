@@ -1,7 +1,7 @@
 // Exhaustive search: a subject against every case of a bound.
 //
 // The random search says what it found; this says that there was nothing else to find, within the bound. Jobs are
-// threads that take the cases of the shard in turn, each with an executor and a subject of its own, so the result
+// threads that take the cases of the shard in turn, each with a runner of its own, so the result
 // does not depend on how many there are: counts, failures in the order of the bound, and the simplest failing case.
 #pragma once
 
@@ -16,7 +16,7 @@
 #include "core/layout/result.h"
 #include "fuzz/enumerator.h"
 #include "fuzz/generator.h"
-#include "verifier/executor.h"
+#include "verifier/runner.h"
 #include "verifier/verdict.h"
 
 namespace reshardcheck {
@@ -27,6 +27,7 @@ struct ExhaustiveOptions {
   EnumerationShard shard;  // the part of the bound that this run visits
   int jobs = 1;
   ExecutorOptions executor;
+  MakeRunner make_runner;                                 // asked once per job; empty: in this process, with `executor`
   std::size_t kept_failures = 8;                          // failing cases listed in the result; all are counted
   std::function<bool()> cancelled;                        // asked by every job between cases, from its own thread
   std::function<void(std::int64_t visited)> on_progress;  // from the first job's thread, about every 1,000 cases
@@ -46,6 +47,7 @@ struct ExhaustiveResult {
   std::vector<ExhaustiveFailure> first;       // the first failures, in the order of the bound
   std::optional<ExhaustiveFailure> simplest;  // by the shrinker's order
   bool complete = false;                      // every case of the shard was visited
+  std::optional<std::string> broken;          // why the search could not go on (see Runner::broken)
 };
 
 /// Visits the shard. An Error is the user's: an unknown subject, no jobs, a shard outside its count.

@@ -42,9 +42,8 @@ void add_tensor(WordList& words, const TensorCase& tensor) {
   words.add("wide", width_bytes(tensor.dtype) > 1);
   words.add("zero-extent", elements(tensor.shape()) == 0);
   const auto ranks = tensor.source.mesh().ranks();
-  words.add("overlap", std::any_of(ranks.begin(), ranks.end(), [&](Rank rank) {
-              return tensor.target.mesh().index_of(rank).has_value();
-            }));
+  words.add("overlap", std::any_of(ranks.begin(), ranks.end(),
+                                   [&](Rank rank) { return tensor.target.mesh().index_of(rank).has_value(); }));
   words.add("target-first", tensor.target.mesh().highest_rank() < tensor.source.mesh().lowest_rank());
 }
 

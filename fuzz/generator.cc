@@ -44,7 +44,8 @@ WorldDraft draw_world(Choices& choices, const GeneratorOptions& options) {
   if (choices.chance(options.overlap)) {
     const std::int64_t lower = choices.between(1, highest);
     const std::int64_t offset = choices.below(lower);
-    const std::int64_t least = lower >= options.min_world_ranks ? 1 : std::max<std::int64_t>(1, options.min_world_ranks - offset);
+    const std::int64_t least =
+        lower >= options.min_world_ranks ? 1 : std::max<std::int64_t>(1, options.min_world_ranks - offset);
     const std::int64_t upper = mirrored ? std::min(lower, highest - offset) : choices.between(least, highest - offset);
     world = {consecutive(0, lower), consecutive(offset, upper), mirrored};
   } else {

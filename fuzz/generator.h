@@ -21,14 +21,14 @@
 namespace reshardcheck {
 
 struct GeneratorOptions {
-  std::int64_t min_world_ranks = 1;   // both sides together
+  std::int64_t min_world_ranks = 1;  // both sides together
   std::int64_t max_world_ranks = 18;
   int min_dims = 0;
   int max_dims = 3;
   std::int64_t min_extent = 0;
   std::int64_t max_extent = 12;
-  int max_axes = 3;                   // axes of one mesh
-  int max_tensors = 6;                // in a mix
+  int max_axes = 3;     // axes of one mesh
+  int max_tensors = 6;  // in a mix
   std::vector<SplitRule> rules{std::begin(all_rules), std::end(all_rules)};
   std::vector<DType> dtypes{all_dtypes.begin(), all_dtypes.end()};
 

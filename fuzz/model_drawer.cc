@@ -21,17 +21,28 @@ struct ModelSizes {
 };
 
 enum class Parameter : std::uint8_t {
-  embedding, norm, qkv, attention_out, gate_up, down, router, expert_gate_up, expert_down, mamba_in, mamba_conv, scale
+  embedding,
+  norm,
+  qkv,
+  attention_out,
+  gate_up,
+  down,
+  router,
+  expert_gate_up,
+  expert_down,
+  mamba_in,
+  mamba_conv,
+  scale
 };
-constexpr std::array all_parameters = {
-    Parameter::embedding, Parameter::norm,   Parameter::qkv,            Parameter::attention_out,
-    Parameter::gate_up,   Parameter::down,   Parameter::router,         Parameter::expert_gate_up,
-    Parameter::expert_down, Parameter::mamba_in, Parameter::mamba_conv, Parameter::scale};
+constexpr std::array all_parameters = {Parameter::embedding,     Parameter::norm,           Parameter::qkv,
+                                       Parameter::attention_out, Parameter::gate_up,        Parameter::down,
+                                       Parameter::router,        Parameter::expert_gate_up, Parameter::expert_down,
+                                       Parameter::mamba_in,      Parameter::mamba_conv,     Parameter::scale};
 
 std::string_view name(Parameter parameter) {
-  constexpr std::string_view names[] = {"embedding", "norm",   "qkv",            "o_proj",      "gate_up", "down",
-                                        "router",    "experts.gate_up", "experts.down", "mamba.in_proj", "mamba.conv1d",
-                                        "scale"};
+  constexpr std::string_view names[] = {"embedding",    "norm",          "qkv",          "o_proj",
+                                        "gate_up",      "down",          "router",       "experts.gate_up",
+                                        "experts.down", "mamba.in_proj", "mamba.conv1d", "scale"};
   return names[static_cast<std::size_t>(parameter)];
 }
 
@@ -60,7 +71,8 @@ class ModelDrawer {
 
   TensorDraft draw(Parameter parameter, std::int64_t number) {
     TensorDraft tensor;
-    tensor.name = number == 0 ? std::string(name(parameter)) : std::string(name(parameter)) + "." + std::to_string(number);
+    tensor.name =
+        number == 0 ? std::string(name(parameter)) : std::string(name(parameter)) + "." + std::to_string(number);
     tensor.dtype = dtype_;
     tensor.source = {{source_.outer, source_.tensor}, groups_.source, {Placement::replicate(), Placement::replicate()}};
     tensor.target = {{target_.outer, target_.tensor}, groups_.target, {Placement::replicate(), Placement::replicate()}};
@@ -92,7 +104,8 @@ class ModelDrawer {
         break;
       case Parameter::qkv:
         tensor.shape = {(m.heads + 2 * m.kv_heads) * m.head_dim, m.hidden};
-        place_both(tensor, Placement::segments(0, {m.heads * m.head_dim, m.kv_heads * m.head_dim, m.kv_heads * m.head_dim}));
+        place_both(tensor,
+                   Placement::segments(0, {m.heads * m.head_dim, m.kv_heads * m.head_dim, m.kv_heads * m.head_dim}));
         break;
       case Parameter::attention_out:
         tensor.shape = {m.hidden, m.heads * m.head_dim};
@@ -148,7 +161,8 @@ class ModelDrawer {
 
   void keep_allowed_rules(SideDraft& side) const {
     for (Placement& placement : side.placements) {
-      const bool allowed = std::find(options_.rules.begin(), options_.rules.end(), placement.rule) != options_.rules.end();
+      const bool allowed =
+          std::find(options_.rules.begin(), options_.rules.end(), placement.rule) != options_.rules.end();
       if (placement.is_shard() && !allowed) placement = Placement::shard(placement.dim);
     }
   }

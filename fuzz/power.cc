@@ -77,7 +77,7 @@ Status measure_bounds(const PowerOptions& options, PowerScore& score, const std:
     ExhaustiveOptions exhaustive;
     exhaustive.subject = options.subject;
     exhaustive.bound = bound.bound;
-    exhaustive.executor.oracles = {false, false, false};
+    exhaustive.executor.oracles = {false, false, false, false};
     exhaustive.kept_failures = 1;
     exhaustive.cancelled = options.cancelled;
     const Result<ExhaustiveResult> result = run_exhaustive(exhaustive);

@@ -59,11 +59,11 @@ std::string to_text(const Sequence& sequence) {
   return text;
 }
 
-Result<SequenceVerdict> run_sequence(Executor& executor, Subject& subject, const Sequence& sequence) {
+Result<SequenceVerdict> run_sequence(Runner& runner, const Sequence& sequence) {
   SequenceVerdict result;
   for (std::size_t i = 0; i < sequence.steps.size(); ++i) {
     const Case value = seeded(sequence.steps[i], i);
-    Result<Verdict> verdict = executor.run(value, subject, {i == 0, i + 1 == sequence.steps.size()});
+    Result<Verdict> verdict = runner.run(value, {i == 0, i + 1 == sequence.steps.size()});
     if (!verdict) return verdict.error();
     if (!value.options.faults.empty()) continue;
     result = {*std::move(verdict), i};
@@ -72,9 +72,9 @@ Result<SequenceVerdict> run_sequence(Executor& executor, Subject& subject, const
   return result;
 }
 
-SequenceSearchResult search_sequences(const SequenceSearchOptions& options, Executor& executor, Subject& subject) {
+SequenceSearchResult search_sequences(const SequenceSearchOptions& options, Runner& runner) {
   const RunSequence run = [&](const Sequence& sequence) -> std::optional<SequenceVerdict> {
-    Result<SequenceVerdict> verdict = run_sequence(executor, subject, sequence);
+    Result<SequenceVerdict> verdict = run_sequence(runner, sequence);
     if (!verdict) return std::nullopt;
     return *std::move(verdict);
   };

@@ -23,11 +23,10 @@
 
 #include "core/layout/case.h"
 #include "core/layout/result.h"
-#include "core/subject/subject.h"
 #include "fuzz/choices.h"
 #include "fuzz/generator.h"
 #include "fuzz/shrinker.h"
-#include "verifier/executor.h"
+#include "verifier/runner.h"
 #include "verifier/verdict.h"
 
 namespace reshardcheck {
@@ -49,8 +48,8 @@ struct SequenceVerdict {
   std::size_t step = 0;
 };
 
-/// Runs the steps up to the first that fails. An Error when a step needs more memory than the executor allows.
-Result<SequenceVerdict> run_sequence(Executor& executor, Subject& subject, const Sequence& sequence);
+/// Runs the steps up to the first that fails. An Error when a step was not run (see Runner::run).
+Result<SequenceVerdict> run_sequence(Runner& runner, const Sequence& sequence);
 
 /// Two to six steps. Most are relatives of the step before: the same with other data, layouts, shapes or tensors, or
 /// one of its relations; some are unrelated, some an accident.
@@ -94,7 +93,7 @@ struct SequenceSearchResult {
 };
 
 /// Draws and runs sequences until one fails, and shrinks it. Depends on the options and the subject alone.
-SequenceSearchResult search_sequences(const SequenceSearchOptions& options, Executor& executor, Subject& subject);
+SequenceSearchResult search_sequences(const SequenceSearchOptions& options, Runner& runner);
 
 /// A finding in the format of .case files: comment lines, then the minimal sequence on one line.
 [[nodiscard]] std::string finding_text(const SequenceFinding& finding, std::string_view subject, std::uint64_t seed);

@@ -34,17 +34,17 @@ std::vector<Case> smaller_cases(const Case& value);
 using RunCase = std::function<std::optional<Verdict>(const Case&)>;
 
 struct ShrinkOptions {
-  std::int64_t max_runs = 1'000;             // executions of the subject
-  std::function<bool()> out_of_time;         // asked before each run; none: only max_runs bounds it
+  std::int64_t max_runs = 1'000;                                // executions of the subject
+  std::function<bool()> out_of_time;                            // asked before each run; none: only max_runs bounds it
   std::function<void(const Case&, const Verdict&)> on_best;     // each time a simpler failing case is known
   std::function<void(const Case&, const Verdict&)> on_slipped;  // a failure of another bucket
 };
 
 struct ShrinkResult {
   Case minimal;
-  Verdict verdict;             // of the minimal case
-  std::int64_t runs = 0;       // executions spent
-  bool one_minimal = false;    // no single step fails; false: the budget ended first
+  Verdict verdict;           // of the minimal case
+  std::int64_t runs = 0;     // executions spent
+  bool one_minimal = false;  // no single step fails; false: the budget ended first
 };
 
 /// Shrinks a case that failed with `verdict`.

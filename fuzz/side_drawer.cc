@@ -20,7 +20,10 @@ struct DimState {
 class PlacementDrawer {
  public:
   PlacementDrawer(Choices& choices, const GeneratorOptions& options, const Shape& shape)
-      : choices_(choices), options_(options), shape_(shape), dims_(shape.size()),
+      : choices_(choices),
+        options_(options),
+        shape_(shape),
+        dims_(shape.size()),
         follow_pieces_(contains(options.rules, SplitRule::even)) {
     for (std::size_t dim = 0; follow_pieces_ && dim < dims_.size(); ++dim) {
       dims_[dim].pieces = {{IntervalList({0, shape[dim]}), shape[dim]}};
@@ -194,7 +197,8 @@ void draw_rank_order(Choices& choices, const GeneratorOptions& options, SideDraf
     return;
   }
   for (std::size_t left = side.ranks.size(); left > 1; --left) {
-    std::swap(side.ranks[left - 1], side.ranks[static_cast<std::size_t>(choices.below(static_cast<std::int64_t>(left)))]);
+    std::swap(side.ranks[left - 1],
+              side.ranks[static_cast<std::size_t>(choices.below(static_cast<std::int64_t>(left)))]);
   }
 }
 

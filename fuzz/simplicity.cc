@@ -12,8 +12,11 @@ std::int64_t point(bool holds) { return holds ? 1 : 0; }
 
 /// At home: the source holds the ranks from 0, the target the ranks right after, each in any order.
 bool at_home(const Mesh& source, const Mesh& target) {
-  const auto dense = [](const Mesh& mesh) { return mesh.highest_rank() - mesh.lowest_rank() + 1 == std::ssize(mesh.ranks()); };
-  return dense(source) && dense(target) && source.lowest_rank() == 0 && target.lowest_rank() == source.highest_rank() + 1;
+  const auto dense = [](const Mesh& mesh) {
+    return mesh.highest_rank() - mesh.lowest_rank() + 1 == std::ssize(mesh.ranks());
+  };
+  return dense(source) && dense(target) && source.lowest_rank() == 0 &&
+         target.lowest_rank() == source.highest_rank() + 1;
 }
 
 std::int64_t points_of(const Layout& layout) {
@@ -45,8 +48,8 @@ std::int64_t rule_weight(const Layout& layout) {
 
 std::int64_t feature_points(const Case& value) {
   const Options& options = value.options;
-  std::int64_t points = std::ssize(non_default_options(options)) - point(options.fill != FillKind::digits) +
-                        std::ssize(options.faults);
+  std::int64_t points =
+      std::ssize(non_default_options(options)) - point(options.fill != FillKind::digits) + std::ssize(options.faults);
   for (const TensorCase& tensor : value.tensors) {
     points += point(!tensor.name.empty()) + point(tensor.dtype != DType::u8) + point(tensor.path != Path::reshard) +
               points_of(tensor.source) + points_of(tensor.target) +
@@ -70,11 +73,24 @@ Simplicity::Simplicity(const Case& value) : text_(to_text(value)) {
     rules += rule_weight(tensor.source) + rule_weight(tensor.target);
   }
   const Options& options = value.options;
-  weights_ = {std::ssize(value.tensors), feature_points(value), value.world_ranks(), axes,
-              source_shards + target_shards, target_shards, dims, value.total_elements(), options.refits, options.chunk_bytes,
-              options.gap_elements, options.batch_tensors, options.domain_ranks, options.domain_anchor,
-              options.world_ranks, static_cast<std::int64_t>(options.fill),
-              static_cast<std::int64_t>(std::min<std::uint64_t>(options.seed, INT64_MAX)), rules};
+  weights_ = {std::ssize(value.tensors),
+              feature_points(value),
+              value.world_ranks(),
+              axes,
+              source_shards + target_shards,
+              target_shards,
+              dims,
+              value.total_elements(),
+              options.refits,
+              options.chunk_bytes,
+              options.gap_elements,
+              options.batch_tensors,
+              options.domain_ranks,
+              options.domain_anchor,
+              options.world_ranks,
+              static_cast<std::int64_t>(options.fill),
+              static_cast<std::int64_t>(std::min<std::uint64_t>(options.seed, INT64_MAX)),
+              rules};
   for (const Fault& fault : options.faults) weights_.insert(weights_.end(), {fault.at, fault.call});
   for (const TensorCase& tensor : value.tensors) {
     weights_.push_back(static_cast<std::int64_t>(tensor.dtype));

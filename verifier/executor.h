@@ -5,10 +5,14 @@
 //   3. for every pass (digit of the fill, poison pattern) and every refit of the case:
 //        fill sources, poison targets and guard bands, call reshard() batch by batch,
 //        check targets against the definition, guards, and that sources did not change
-//   4. the other oracles: naive owner map, gather-broadcast on the same world, the prover on the subject's plan
+//   4. the other oracles: naive owner map, gather-broadcast on the same world, the fingerprint, the prover on the
+//      subject's plan
 //   5. merge what the ranks saw into one verdict
 //
-// One Executor is reused for many cases: its simulated world, buffers and tables stay.
+// On a world of many processes each has an Executor and runs its own ranks; all of them run the same cases in step,
+// agree on what they are about to run, and come to the same verdict.
+//
+// One Executor is reused for many cases: its buffers and tables stay.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +20,7 @@
 
 #include "core/layout/case.h"
 #include "core/subject/subject.h"
+#include "core/world/world.h"
 #include "verifier/provenance.h"
 #include "verifier/verdict.h"
 
@@ -26,11 +31,13 @@ struct Oracles {
   bool naive = true;             // per-element owner map that shares no code with the interval lists
   bool gather_broadcast = true;  // gather-broadcast on the same world, compared bitwise
   bool prover = true;            // of the subject's plan, where it gives one
+  bool fingerprint = true;       // source and target digests, which know no expected value
 };
 
 struct ExecutorOptions {
   Oracles oracles;
   std::int64_t max_bytes = std::int64_t{8} << 30;  // refuse cases that need more
+  std::int64_t deadline_ms = 0;                    // of each call, on worlds that have a clock; 0: none
 };
 
 /// Where a case stands in a sequence of cases that one subject gets; a case by itself is both.
@@ -41,7 +48,10 @@ struct SequenceStep {
 
 class Executor {
  public:
+  /// Runs cases on a world of its own, a sim.
   explicit Executor(ExecutorOptions options = {});
+  /// Runs cases on `world`, which must outlive it.
+  explicit Executor(World& world, ExecutorOptions options = {});
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
@@ -50,7 +60,8 @@ class Executor {
   /// not fit 64 bits. Allocates nothing.
   static Result<std::int64_t> bytes_needed(const Case& value);
 
-  /// The verdict on a valid case, or an Error when it needs more than max_bytes (the reason has both numbers).
+  /// The verdict on a valid case, or an Error when it needs more than max_bytes (the reason has both numbers) or the
+  /// world cannot hold it. Every process of the world must call.
   /// After the first step of a sequence the subject is not told that a case begins, and its sessions go on where the
   /// world, the topology and the chunk size are the same; otherwise they are opened anew. They are closed after the
   /// last step, and after one that failed, had faults injected, or did not run.

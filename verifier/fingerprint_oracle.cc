@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+#include <type_traits>
+
 namespace reshardcheck {
 namespace {
 
@@ -46,6 +49,19 @@ std::vector<TensorStates> fingerprint_rank(const FingerprintKey& key, std::span<
     states.push_back({fingerprint_of_local(key, spec.source, spec.dtype, tensor.source),
                       fingerprint_of_local(key, spec.target, spec.dtype, tensor.target)});
   }
+  return states;
+}
+
+std::string pack_states(std::span<const TensorStates> states) {
+  static_assert(std::is_trivially_copyable_v<TensorStates>);
+  std::string bytes(states.size_bytes(), '\0');
+  if (!states.empty()) std::memcpy(bytes.data(), states.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<TensorStates> unpack_states(std::string_view bytes) {
+  std::vector<TensorStates> states(bytes.size() / sizeof(TensorStates));
+  if (!states.empty()) std::memcpy(states.data(), bytes.data(), states.size() * sizeof(TensorStates));
   return states;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/layout/case.h"
@@ -28,6 +29,10 @@ struct TensorStates {
 
 /// The states of a rank, tensor by tensor. Take it after a call, before sources change.
 std::vector<TensorStates> fingerprint_rank(const FingerprintKey& key, std::span<const BatchTensor> tensors);
+
+/// The states of a rank as bytes, 64 a tensor, and back; processes of one world run the same program.
+std::string pack_states(std::span<const TensorStates> states);
+std::vector<TensorStates> unpack_states(std::string_view bytes);
 
 struct FingerprintFinding {
   std::size_t tensor = 0;

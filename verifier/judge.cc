@@ -255,7 +255,9 @@ std::optional<Verdict> second_opinions(const Evidence& evidence) {
       return verdict(VerdictKind::error, "gather_broadcast", rank.gather_broadcast_failure);
     }
   }
-  return data(evidence, &RankReport::gather_broadcast, "gather_broadcast");
+  if (std::optional<Verdict> found = data(evidence, &RankReport::gather_broadcast, "gather_broadcast")) return found;
+  if (evidence.fingerprint) return verdict(VerdictKind::mismatch, "fingerprint", *evidence.fingerprint);
+  return std::nullopt;
 }
 
 VerdictKind kind_of(ViolationKind violation) {
@@ -278,8 +280,8 @@ std::optional<Verdict> plan_and_traffic(const Evidence& evidence) {
   }
   if (evidence.excess && evidence.excess->nothing_to_move) {
     return verdict(VerdictKind::excess_traffic, "traffic",
-                   fmt::format("{} bytes moved in {}, though every rank held what it needs", evidence.excess->moved_bytes,
-                               call_text(*evidence.value, evidence.excess->call)));
+                   fmt::format("{} bytes moved in {}, though every rank held what it needs",
+                               evidence.excess->moved_bytes, call_text(*evidence.value, evidence.excess->call)));
   }
   if (evidence.excess) {
     return verdict(VerdictKind::excess_traffic, "traffic",
@@ -307,6 +309,7 @@ std::optional<Verdict> refusal(const Evidence& evidence) {
 }  // namespace
 
 Verdict judge(const Evidence& evidence) {
+  if (!evidence.disagreement.empty()) return verdict(VerdictKind::disagree, "plans", evidence.disagreement);
   using Step = std::optional<Verdict> (*)(const Evidence&);
   constexpr Step before_data[] = {crash, hang, answers, guard, source_modified};
   for (const Step step : before_data) {

@@ -3,10 +3,11 @@
 // When a run shows several things the first of this list is the verdict:
 //   crash            an exception left the subject, or an injected fault killed a rank
 //   hang             ranks wait for each other, a deadline passed, a send is left that nobody receives
-//   disagree, error  some, or all, of the ranks that take part report an error
+//   disagree, error  processes made different plans; some, or all, of the ranks that take part report an error
 //   valid_rejected   all refuse a case that the subject claims to support
 //   guard, source_modified, mismatch, stale, unwritten   by the checks of every rank
 //   (naive, gather_broadcast: the same kinds, found by an oracle when the definition found nothing)
+//   mismatch         by the fingerprint, when nothing else was found
 //   prover           the plan that the subject shows is wrong though the data were right
 //   excess_traffic
 // A declared refusal by all ranks, nothing touched, is `unsupported`.
@@ -51,6 +52,8 @@ struct Evidence {
   bool declared_unsupported = false;
   std::optional<TrafficExcess> excess;
   std::optional<PlanViolation> plan;
+  std::optional<std::string> fingerprint;  // what the fingerprint oracle says of a tensor that did not arrive
+  std::string disagreement;                // processes made different plans; nothing was run
 };
 
 Verdict judge(const Evidence& evidence);

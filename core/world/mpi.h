@@ -45,9 +45,11 @@ class MpiWorld final : public World {
   bool renew() override;
   [[nodiscard]] bool spent() const override;
 
-  /// This process among all, and their number.
-  [[nodiscard]] Rank process() const;
-  [[nodiscard]] Rank processes() const;
+  [[nodiscard]] Rank process() const override;
+  [[nodiscard]] Rank processes() const override;
+  /// Beyond a short while it waits asleep, so that idle processes leave the cores to others. Texts of all processes
+  /// together may have 2^31 - 1 bytes.
+  std::vector<std::string> exchange(std::string_view text, std::int64_t deadline_ms) override;
   /// Why the world is spent: the MPI call that failed, with code and place, or who did not come back.
   [[nodiscard]] const std::string& failure() const;
 

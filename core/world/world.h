@@ -132,6 +132,17 @@ class World {
   /// Not reentrant; options that are unsupported() are a programming error.
   virtual WorldOutcome run(const RunOptions& options, const RankBody& body, Traffic& traffic) = 0;
 
+  /// Which of the world's processes this is.
+  [[nodiscard]] virtual Rank process() const { return 0; }
+  [[nodiscard]] virtual Rank processes() const { return 1; }
+
+  /// Gives the other processes of the world a text and gets those of all, by process; every process must call. Apart
+  /// from runs. deadline_ms 0: waits for ever. Empty when it failed: the world is spent.
+  virtual std::vector<std::string> exchange(std::string_view text, std::int64_t deadline_ms) {
+    (void)deadline_ms;
+    return {std::string(text)};
+  }
+
   /// Drops what the world keeps from run to run (stacks, threads, communicators) and makes it anew; every process of
   /// the world must call. False when that failed: the world is spent.
   virtual bool renew() = 0;

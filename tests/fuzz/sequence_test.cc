@@ -27,7 +27,8 @@ Sequence drawn(std::uint64_t seed, const GeneratorOptions& options = {}) {
 
 SequenceVerdict run(const Sequence& sequence, Subject& subject) {
   Executor executor;
-  const Result<SequenceVerdict> verdict = run_sequence(executor, subject, sequence);
+  LocalRunner runner(executor, subject);
+  const Result<SequenceVerdict> verdict = run_sequence(runner, sequence);
   EXPECT_TRUE(verdict.ok());
   return *verdict;
 }
@@ -117,11 +118,12 @@ TEST(SequenceSearch, FindsStateThatOutlivesACaseAndEndsInTheShortestSequence) {
   for (const std::string name : {"mutant:cache-shape", "mutant:cache-placement"}) {
     const Result<std::unique_ptr<Subject>> subject = make_subject(name);
     ASSERT_TRUE(subject.ok());
+    LocalRunner runner(executor, **subject);
     SequenceSearchOptions options;
     options.sequences = 500;
     options.generator.max_tensors = 1;
     for (options.seed = 1; options.seed <= 5; ++options.seed) {
-      const SequenceSearchResult result = search_sequences(options, executor, **subject);
+      const SequenceSearchResult result = search_sequences(options, runner);
       ASSERT_TRUE(result.finding) << name << " seed " << options.seed;
       const SequenceShrinkResult& shrunk = result.finding->shrunk;
       EXPECT_TRUE(shrunk.one_minimal);
@@ -143,11 +145,13 @@ TEST(SequenceSearch, RepeatsItselfAndPassesTheReference) {
   SequenceSearchOptions options;
   options.sequences = 50;
   const Result<std::unique_ptr<Subject>> reference = make_subject("reference");
-  EXPECT_FALSE(search_sequences(options, executor, **reference).finding);
+  LocalRunner right(executor, **reference);
+  EXPECT_FALSE(search_sequences(options, right).finding);
   const Result<std::unique_ptr<Subject>> mutant = make_subject("mutant:flat-chunk");
+  LocalRunner wrong(executor, **mutant);
   options.sequences = 500;
-  const SequenceSearchResult once = search_sequences(options, executor, **mutant);
-  const SequenceSearchResult again = search_sequences(options, executor, **mutant);
+  const SequenceSearchResult once = search_sequences(options, wrong);
+  const SequenceSearchResult again = search_sequences(options, wrong);
   ASSERT_TRUE(once.finding && again.finding);
   EXPECT_EQ(finding_text(*once.finding, "mutant:flat-chunk", 0), finding_text(*again.finding, "mutant:flat-chunk", 0));
   EXPECT_EQ(once.finding->shrunk.minimal.steps.size(), 1u) << "a case that is wrong by itself needs no other";
@@ -156,9 +160,10 @@ TEST(SequenceSearch, RepeatsItselfAndPassesTheReference) {
 TEST(SequenceFinding, IsALineOfACaseFileWithItsHistoryAsComments) {
   Executor executor;
   const Result<std::unique_ptr<Subject>> mutant = make_subject("mutant:flat-chunk");
+  LocalRunner wrong(executor, **mutant);
   SequenceSearchOptions options;
   options.sequences = 500;
-  const SequenceSearchResult result = search_sequences(options, executor, **mutant);
+  const SequenceSearchResult result = search_sequences(options, wrong);
   ASSERT_TRUE(result.finding);
   std::string text = finding_text(*result.finding, "mutant:flat-chunk", 0);
   while (text.starts_with('#')) text.erase(0, text.find('\n') + 1);

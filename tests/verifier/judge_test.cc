@@ -215,5 +215,20 @@ TEST(Classify, CallsABitFlipAMismatchOfNobodysData) {
   EXPECT_FALSE(finding.origin);
 }
 
+TEST(Judge, BelievesTheFingerprintWhenNothingElseWasFound) {
+  HandEvidence hand;
+  hand.evidence.fingerprint = "the targets hold other bits";
+  EXPECT_EQ(hand.judged().kind, VerdictKind::mismatch);
+  EXPECT_EQ(hand.judged().oracle, "fingerprint");
+  hand.ranks[1].threw = true;
+  EXPECT_EQ(hand.judged().kind, VerdictKind::crash);
+}
+
+TEST(Judge, CallsProcessesThatPlannedDifferentThingsADisagreement) {
+  HandEvidence hand;
+  hand.evidence.disagreement = "processes 0 and 1 made different plans";
+  EXPECT_EQ(hand.judged().kind, VerdictKind::disagree);
+}
+
 }  // namespace
 }  // namespace reshardcheck

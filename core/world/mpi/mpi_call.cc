@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <sched.h>
 
+#include <algorithm>
+
 #include <string_view>
+#include <thread>
 
 namespace reshardcheck {
 
@@ -32,6 +35,18 @@ bool mpi_complete(MPI_Request& request, MpiTime until, MpiFailure& failure) {
     mpi_yield();
   }
   return true;
+}
+
+bool mpi_complete_asleep(MPI_Request& request, MpiTime until, MpiFailure& failure) {
+  constexpr std::chrono::milliseconds patience(20);  // what comes at all comes within that, while cases are run
+  constexpr std::chrono::microseconds nap(500);
+  const MpiTime asleep = std::min(until, std::chrono::steady_clock::now() + patience);
+  if (mpi_complete(request, asleep, failure)) return true;
+  while (!failure.any() && !mpi_test(request, failure)) {
+    if (failure.any() || std::chrono::steady_clock::now() > until) return false;
+    std::this_thread::sleep_for(nap);
+  }
+  return !failure.any();
 }
 
 }  // namespace reshardcheck

@@ -47,4 +47,7 @@ bool mpi_test(MPI_Request& request, MpiFailure& failure);
 /// Tests until the request is complete, the time is up, or a call fails; true when it is complete.
 bool mpi_complete(MPI_Request& request, MpiTime until, MpiFailure& failure);
 
+/// The same, asleep most of the time once `patience` is over.
+bool mpi_complete_asleep(MPI_Request& request, MpiTime until, MpiFailure& failure);
+
 }  // namespace reshardcheck

@@ -54,6 +54,7 @@ class MpiWorld::Implementation final : public Endpoint {
 
   WorldOutcome run(const RunOptions& options, const RankBody& body, Traffic& traffic);
   bool renew();
+  std::vector<std::string> exchange(std::string_view text, std::int64_t deadline_ms);
   [[nodiscard]] const MpiFailure& failure() const { return failure_; }
   [[nodiscard]] Rank process() const { return process_; }
   [[nodiscard]] Rank processes() const { return processes_; }
@@ -387,6 +388,48 @@ bool MpiWorld::Implementation::renew() {
   return !failure_.any();
 }
 
+/// Lengths first; texts only when there is one.
+std::vector<std::string> MpiWorld::Implementation::exchange(std::string_view text, std::int64_t deadline_ms) {
+  if (failure_.any()) return {};
+  const MpiTime until = deadline_ms > 0 ? Clock::now() + milliseconds(deadline_ms) : MpiTime::max();
+  const auto processes = static_cast<std::size_t>(processes_);
+  const auto own_bytes = static_cast<std::int64_t>(text.size());
+  std::vector<std::int64_t> bytes(processes);
+  MPI_Request request = MPI_REQUEST_NULL;
+  failure_.check(RESHARDCHECK_MPI(
+      MPI_Iallgather(&own_bytes, 1, MPI_INT64_T, bytes.data(), 1, MPI_INT64_T, rounds_.communicator(), &request)));
+  if (failure_.any() || !mpi_complete_asleep(request, until, failure_)) {
+    failure_.set(fmt::format("rank {}: not every process of the mpi world has come to an exchange", process_));
+    return {};
+  }
+  std::vector<int> counts(processes);
+  std::vector<int> places(processes);
+  std::int64_t total = 0;
+  for (std::size_t i = 0; i < processes; ++i) {
+    places[i] = static_cast<int>(total);
+    counts[i] = static_cast<int>(bytes[i]);
+    total += bytes[i];
+    if (bytes[i] < 0 || total > INT32_MAX) {
+      failure_.set(fmt::format("rank {}: an exchange of {} bytes or more", process_, total));
+      return {};
+    }
+  }
+  std::vector<std::string> texts(processes);
+  if (total == 0) return texts;
+  std::string all(static_cast<std::size_t>(total), '\0');
+  failure_.check(
+      RESHARDCHECK_MPI(MPI_Iallgatherv(text.data(), static_cast<int>(text.size()), MPI_BYTE, all.data(), counts.data(),
+                                       places.data(), MPI_BYTE, rounds_.communicator(), &request)));
+  if (failure_.any() || !mpi_complete_asleep(request, until, failure_)) {
+    failure_.set(fmt::format("rank {}: an exchange did not come to its end", process_));
+    return {};
+  }
+  for (std::size_t i = 0; i < processes; ++i) {
+    texts[i] = all.substr(static_cast<std::size_t>(places[i]), static_cast<std::size_t>(bytes[i]));
+  }
+  return texts;
+}
+
 MpiWorld::MpiWorld(MpiWorldOptions options) : implementation_(std::make_unique<Implementation>(options)) {}
 MpiWorld::~MpiWorld() = default;
 
@@ -412,6 +455,9 @@ bool MpiWorld::renew() { return implementation_->renew(); }
 bool MpiWorld::spent() const { return implementation_->failure().any(); }
 Rank MpiWorld::process() const { return implementation_->process(); }
 Rank MpiWorld::processes() const { return implementation_->processes(); }
+std::vector<std::string> MpiWorld::exchange(std::string_view text, std::int64_t deadline_ms) {
+  return implementation_->exchange(text, deadline_ms);
+}
 const std::string& MpiWorld::failure() const { return implementation_->failure().reason(); }
 
 }  // namespace reshardcheck

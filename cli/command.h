@@ -29,6 +29,7 @@ Action add_subjects(CLI::App& app);
 Action add_doctor(CLI::App& app);
 Action add_fingerprint(CLI::App& app);
 Action add_bench(CLI::App& app);
+Action add_worker(CLI::App& app);
 
 /// Prints "reshardcheck: message" and a hint to the error stream and returns the code. A message may have several
 /// lines; the hint is one more.

@@ -9,6 +9,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/runners.h"
 #include "cli/verdict_report.h"
 #include "core/layout/notation.h"
 #include "fuzz/exhaustive.h"

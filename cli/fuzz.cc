@@ -13,6 +13,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "cli/runners.h"
 #include "core/layout/notation.h"
 #include "fuzz/campaign.h"
 #include "fuzz/corpus.h"

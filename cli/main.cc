@@ -21,8 +21,8 @@
 namespace reshardcheck::cli {
 namespace {
 
-constexpr std::array adders = {add_run,     add_fuzz,     add_enumerate, add_shrink,      add_prove,
-                               add_explain, add_subjects, add_doctor,    add_fingerprint, add_bench};
+constexpr std::array adders = {add_run,      add_fuzz,   add_enumerate,   add_shrink, add_prove, add_explain,
+                               add_subjects, add_doctor, add_fingerprint, add_bench,  add_worker};
 
 constexpr std::string_view summary =
     "Finds the layouts on which a reshard of distributed tensors goes wrong, proves the\n"

@@ -111,7 +111,19 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command.add_option("--subject", options.subject, "What is judged; 'reshardcheck subjects' lists them")
       ->type_name("NAME")
       ->capture_default_str();
-  command.add_option("--world", options.world, "Where ranks run: sim")->type_name("NAME")->capture_default_str();
+  command.add_option("--world", options.world, "Where ranks run: sim (fibers of one thread), threads, or mpi")
+      ->type_name("NAME")
+      ->capture_default_str();
+  command.add_option("--launch", options.launch, "Words before the worker's command, such as 'mpirun -np 8'")
+      ->type_name("COMMAND");
+  command.add_flag("--isolate", options.isolate, "Run cases in a worker process, as for lib: and proc: subjects");
+  command
+      .add_option("--case-timeout", options.case_seconds,
+                  "Seconds a case in a worker may take, plus 5 x the median of those before (default 10)")
+      ->check(CLI::Range(0.001, 1e6))
+      ->type_name("N");
+  command.add_option("--subject-output", options.subject_output, "Append what workers print to this file")
+      ->type_name("FILE");
   command.add_option("--max-bytes", options.max_bytes, "Refuse a case that needs more (default: half of free memory)")
       ->type_name("SIZE");
   command
@@ -123,9 +135,6 @@ void add_run_options(CLI::App& command, RunOptions& options) {
 }
 
 Result<ExecutorOptions> executor_options(const RunOptions& options) {
-  if (options.world != "sim") {
-    return Error{fmt::format("--world: this build has no world '{}'; known: sim", options.world)};
-  }
   const Result<Oracles> oracles = parse_oracles(options.oracles);
   if (!oracles) return Error{"--oracles: " + oracles.error().reason};
   ExecutorOptions result;
@@ -137,12 +146,6 @@ Result<ExecutorOptions> executor_options(const RunOptions& options) {
     result.max_bytes = *max_bytes;
   }
   return result;
-}
-
-Result<MakeRunner> make_runners(const RunOptions& options) {
-  const Result<ExecutorOptions> executor = executor_options(options);
-  if (!executor) return executor.error();
-  return local_runners(*executor);
 }
 
 }  // namespace reshardcheck::cli

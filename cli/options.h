@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/layout/result.h"
-#include "verifier/runner.h"
+#include "verifier/executor.h"
 
 namespace reshardcheck::cli {
 
@@ -19,16 +19,17 @@ struct RunOptions {
   std::string world = "sim";
   std::string max_bytes;         // as typed; empty: half of the free memory
   std::string oracles = "data";  // as typed
+  std::string launch;            // as typed: the words before a worker's command
+  bool isolate = false;          // run in a worker, whatever the subject
+  double case_seconds = 10;      // the base of the bound on a case in a worker
+  std::string subject_output;    // a file for what workers print
 };
 
-/// Declares --subject, --world, --max-bytes and --oracles.
+/// Declares --subject, --world, --max-bytes, --oracles and the flags about workers.
 void add_run_options(CLI::App& command, RunOptions& options);
 
-/// The executor's options as they were typed. Errors name the flag at fault; an unknown world is one of them.
+/// The executor's options as they were typed. Errors name the flag at fault.
 Result<ExecutorOptions> executor_options(const RunOptions& options);
-
-/// Where the cases of a command run, from the same flags.
-Result<MakeRunner> make_runners(const RunOptions& options);
 
 /// Declares an option that takes a whole number from `lowest` to `highest`, decimal digits only.
 struct NumberOption {

@@ -12,6 +12,7 @@
 #include "cli/input.h"
 #include "cli/junit.h"
 #include "cli/options.h"
+#include "cli/runners.h"
 #include "cli/verdict_report.h"
 #include "core/layout/notation.h"
 #include "fuzz/corpus.h"

@@ -8,6 +8,7 @@
 #include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/options.h"
+#include "cli/runners.h"
 #include "cli/verdict_report.h"
 #include "core/layout/notation.h"
 #include "fuzz/corpus.h"

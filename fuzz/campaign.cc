@@ -44,12 +44,14 @@ class Campaign {
       : options_(options), make_runner_(make_runner), observer_(observer), related_random_(~options.seed) {}
 
   Result<CampaignResult> run() {
+    // The known answers first: a group of workers is then there for the search to go on with.
+    result_.environment = surprise();
     Result<std::unique_ptr<Runner>> runner = make_runner_(options_.subject);
     if (!runner) return runner.error();
     runner_ = *std::move(runner);
     begin_seconds_ = options_.seconds > 0 ? options_.clock_seconds() : 0;
     observer_.on_start(options_);
-    result_.environment = surprise();
+    if (result_.environment.empty()) result_.environment = runner_->broken().value_or("");
     if (result_.environment.empty()) {
       const Status searched = search();
       if (!searched) return searched.error();

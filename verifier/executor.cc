@@ -113,6 +113,7 @@ class Executor::Implementation {
         key_(fingerprint_key) {}
 
   Result<Verdict> run(const Case& value, Subject& subject, SequenceStep step);
+  void set_deadline_ms(std::int64_t deadline_ms) { options_.deadline_ms = deadline_ms; }
   [[nodiscard]] const ProvenanceReport& provenance() const { return provenance_; }
 
  private:
@@ -463,6 +464,8 @@ Executor::~Executor() = default;
 Result<Verdict> Executor::run(const Case& value, Subject& subject, SequenceStep step) {
   return implementation_->run(value, subject, step);
 }
+
+void Executor::set_deadline_ms(std::int64_t deadline_ms) { implementation_->set_deadline_ms(deadline_ms); }
 
 const ProvenanceReport& Executor::provenance() const { return implementation_->provenance(); }
 

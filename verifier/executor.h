@@ -67,6 +67,9 @@ class Executor {
   /// last step, and after one that failed, had faults injected, or did not run.
   Result<Verdict> run(const Case& value, Subject& subject, SequenceStep step = {});
 
+  /// Replaces ExecutorOptions::deadline_ms from the next run on.
+  void set_deadline_ms(std::int64_t deadline_ms);
+
   /// Which source ranks served which targets in the last run, when its fill was provenance; otherwise empty.
   [[nodiscard]] const ProvenanceReport& provenance() const;
 

@@ -33,6 +33,9 @@ class Runner {
   /// Cases of more ranks are not run.
   [[nodiscard]] virtual std::int64_t max_world_ranks() const { return std::numeric_limits<std::int64_t>::max(); }
 
+  /// True when cases run in other processes, which a subject may bring down.
+  [[nodiscard]] virtual bool isolated() const { return false; }
+
   /// Why no case can be run any more (workers do not start, say), in one line, or nothing. Not the subject's fault.
   [[nodiscard]] virtual std::optional<std::string> broken() const { return std::nullopt; }
 };

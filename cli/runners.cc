@@ -1,0 +1,73 @@
+#include "cli/runners.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+
+#include "core/subject/child_process.h"
+#include "verifier/worker/worker_runner.h"
+
+namespace reshardcheck::cli {
+namespace {
+
+constexpr std::string_view mpi_worker_name = "reshardcheck-worker-mpi";
+constexpr double milliseconds_per_second = 1'000;
+
+/// Code that we did not write must not run in this process.
+bool trusted(std::string_view subject) { return !subject.starts_with("lib:") && !subject.starts_with("proc:"); }
+
+bool needs_workers(const RunOptions& options) {
+  return options.world != "sim" || options.isolate || !options.launch.empty() || !trusted(options.subject);
+}
+
+Status check_world(const RunOptions& options) {
+  const std::vector<std::string> worlds = split_words(known_worlds, ' ');
+  if (std::find(worlds.begin(), worlds.end(), options.world) == worlds.end()) {
+    return Error{fmt::format("--world: no world '{}'; known: {}", options.world, known_worlds)};
+  }
+  if (options.world != "mpi") return Ok{};
+  if (mpi_worker_path().empty()) {
+    return Error{
+        fmt::format("--world mpi: this installation has no {}; build it where Open MPI is installed", mpi_worker_name)};
+  }
+  if (options.launch.empty()) return Error{"--world mpi needs --launch, such as --launch 'mpirun -np 8'"};
+  return Ok{};
+}
+
+}  // namespace
+
+std::string own_path() {
+  std::error_code failure;
+  return std::filesystem::read_symlink("/proc/self/exe", failure).string();
+}
+
+std::string mpi_worker_path() {
+  const std::filesystem::path beside = std::filesystem::path(own_path()).parent_path() / mpi_worker_name;
+  return access(beside.c_str(), X_OK) == 0 ? beside.string() : "";
+}
+
+Result<MakeRunner> make_runners(const RunOptions& options) {
+  const Result<ExecutorOptions> executor = executor_options(options);
+  if (!executor) return executor.error();
+  const Status world = check_world(options);
+  if (!world) return world.error();
+  if (!needs_workers(options)) return local_runners(*executor);
+  WorkerOptions worker;
+  worker.binary = own_path();
+  worker.world = options.world;
+  worker.executor = *executor;
+  worker.case_ms = static_cast<std::int64_t>(std::ceil(options.case_seconds * milliseconds_per_second));
+  worker.output_file = options.subject_output;
+  if (!options.launch.empty()) {
+    Result<std::vector<std::string>> words = split_command(options.launch);
+    if (!words) return Error{"--launch: " + words.error().reason};
+    worker.launch = *std::move(words);
+  }
+  return worker_runners(worker);
+}
+
+}  // namespace reshardcheck::cli

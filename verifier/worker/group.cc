@@ -1,0 +1,189 @@
+#include "verifier/worker/group.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <deque>
+#include <optional>
+
+#include "verifier/worker/listener.h"
+#include "verifier/worker/output_tail.h"
+
+namespace reshardcheck {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t remembered_cases = 64;  // of which the median is taken
+constexpr std::int64_t median_factor = 5;
+constexpr std::int64_t bytes_per_ms = 100'000;
+constexpr std::int64_t send_ms = 10'000;
+constexpr std::int64_t end_ms = 5'000;    // for a lost worker, and a launcher that cleans up after it, to end
+constexpr std::int64_t grace_ms = 2'000;  // for a launcher to stop what it started, before it is killed itself
+
+std::int64_t milliseconds_since(Clock::time_point begin) {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+class WorkerGroup::Implementation {
+ public:
+  explicit Implementation(WorkerOptions options) : options_(std::move(options)), output_(options_.output_file) {}
+  ~Implementation() {
+    if (!running()) return;
+    channel_.write(to_line(WorkerRequest{}), send_ms);
+    close_channel();
+    child_.wait(end_ms);
+    child_.stop(grace_ms);
+  }
+
+  [[nodiscard]] const WorkerOptions& options() const { return options_; }
+  [[nodiscard]] std::int64_t max_world_ranks() const { return max_world_ranks_; }
+  [[nodiscard]] bool running() const { return channel_.socket() >= 0; }
+
+  Status start() {
+    if (running()) return Ok{};
+    Result<Listener> listener = Listener::open();
+    if (!listener) return listener.error();
+    ChildOptions child;
+    child.words = options_.launch;
+    for (const std::string& word : {options_.binary, std::string("worker"), std::string("--world"), options_.world,
+                                    std::string("--channel"), listener->folder()}) {
+      child.words.push_back(word);
+    }
+    child.output = output_.descriptor();
+    output_.forget();
+    Result<ChildProcess> started = ChildProcess::start(child);
+    if (!started) return started.error();
+    child_ = *std::move(started);
+    const Status connected = connect(*listener);
+    if (!connected) {
+      stop();
+      return connected;
+    }
+    WorkerRequest configure;
+    configure.kind = WorkerRequest::Kind::configure;
+    configure.executor = options_.executor;
+    if (channel_.write(to_line(configure), send_ms) == ChannelStatus::ok) return Ok{};
+    stop();
+    return Error{"the worker was lost right after its start"};
+  }
+
+  WorkerAnswer ask(WorkerRequest request, std::int64_t bytes) {
+    const Status started = start();
+    if (!started) return {WorkerAnswer::Kind::not_started, {}, started.error().reason};
+    const std::int64_t bound = bound_ms(bytes);
+    request.deadline_ms = std::max<std::int64_t>(bound / 2, 1);
+    const Clock::time_point begin = Clock::now();
+    std::string line;
+    ChannelStatus status = channel_.write(to_line(request), send_ms);
+    if (status == ChannelStatus::ok) status = channel_.read(line, bound);
+    if (status == ChannelStatus::deadline) {
+      stop();
+      return {WorkerAnswer::Kind::hung, {}, fmt::format("no answer in {} s", (bound + 500) / 1000)};
+    }
+    if (status != ChannelStatus::ok) return {WorkerAnswer::Kind::crashed, {}, last_words()};
+    Result<WorkerReply> reply = parse_reply(line);
+    if (!reply) {
+      stop();
+      return {WorkerAnswer::Kind::crashed, {}, "the worker answers with " + reply.error().reason};
+    }
+    if (request.kind == WorkerRequest::Kind::run) remember(milliseconds_since(begin));
+    if (reply->spent) {
+      close_channel();
+      child_.wait(end_ms);
+      stop();
+    }
+    return {WorkerAnswer::Kind::reply, *std::move(reply), ""};
+  }
+
+  [[nodiscard]] std::int64_t bound_ms(std::int64_t bytes) const {
+    std::vector<std::int64_t> times(times_ms_.begin(), times_ms_.end());
+    std::int64_t median = 0;
+    if (!times.empty()) {
+      const auto middle = times.begin() + std::ssize(times) / 2;
+      std::nth_element(times.begin(), middle, times.end());
+      median = *middle;
+    }
+    return options_.case_ms + median_factor * median + bytes / bytes_per_ms;
+  }
+
+ private:
+  Status connect(Listener& listener) {
+    const Clock::time_point begin = Clock::now();
+    while (true) {
+      const std::int64_t left = options_.start_ms - milliseconds_since(begin);
+      const int socket = listener.accept(left, [this] { return child_.poll().has_value(); });
+      if (socket < 0) return Error{not_started()};
+      channel_ = LineChannel(socket);
+      std::string line;
+      const ChannelStatus status = channel_.read(line, std::max<std::int64_t>(left, 1));
+      const Result<WorkerHello> hello = parse_hello(line);
+      const bool known = status == ChannelStatus::ok && hello.ok() && hello->secret == listener.secret();
+      if (known && hello->protocol == worker_protocol && hello->world == options_.world) {
+        max_world_ranks_ = hello->max_world_ranks;
+        return Ok{};
+      }
+      close_channel();
+      if (known) return Error{fmt::format("the worker is of another build or hosts another world: {}", hello->world)};
+    }
+  }
+
+  std::string not_started() {
+    const std::optional<ExitStatus> status = child_.poll();
+    const std::string words = output_.last_lines(3);
+    return fmt::format("{} {}{}{}", options_.launch.empty() ? "the worker" : options_.launch.front(),
+                       status ? to_text(*status) : fmt::format("did not come up in {} s", options_.start_ms / 1000),
+                       words.empty() ? "" : ": ", words);
+  }
+
+  /// How the group ended, and what it printed at the end.
+  std::string last_words() {
+    close_channel();
+    const std::optional<ExitStatus> status = child_.wait(end_ms);
+    child_.stop(grace_ms);
+    std::string words = output_.last_lines(options_.launch.empty() ? 1 : 3);
+    if (!words.empty()) words = fmt::format("; it printed: {}", words);
+    return fmt::format("the {} {}{}", options_.launch.empty() ? "process" : options_.launch.front(),
+                       status ? to_text(*status) : std::string("closed its channel and went on"), words);
+  }
+
+  void remember(std::int64_t elapsed_ms) {
+    times_ms_.push_back(elapsed_ms);
+    if (times_ms_.size() > remembered_cases) times_ms_.pop_front();
+  }
+
+  void close_channel() {
+    if (channel_.socket() >= 0) close(channel_.socket());
+    channel_ = LineChannel();
+  }
+
+  void stop() {
+    close_channel();
+    child_.stop(options_.launch.empty() ? 0 : grace_ms);
+  }
+
+  WorkerOptions options_;
+  OutputTail output_;
+  ChildProcess child_;
+  LineChannel channel_;
+  std::int64_t max_world_ranks_ = 0;
+  std::deque<std::int64_t> times_ms_;
+};
+
+WorkerGroup::WorkerGroup(WorkerOptions options)
+    : implementation_(std::make_unique<Implementation>(std::move(options))) {}
+WorkerGroup::~WorkerGroup() = default;
+
+const WorkerOptions& WorkerGroup::options() const { return implementation_->options(); }
+Status WorkerGroup::start() { return implementation_->start(); }
+std::int64_t WorkerGroup::max_world_ranks() const { return implementation_->max_world_ranks(); }
+WorkerAnswer WorkerGroup::ask(WorkerRequest request, std::int64_t bytes) {
+  return implementation_->ask(std::move(request), bytes);
+}
+std::int64_t WorkerGroup::bound_ms(std::int64_t bytes) const { return implementation_->bound_ms(bytes); }
+
+}  // namespace reshardcheck

@@ -97,7 +97,8 @@ std::int64_t shard_cases(std::int64_t bound_cases, const EnumerationShard& shard
 
 void print_failure(Console& console, const EnumerateCommand& command, const ExhaustiveFailure& failure,
                    std::string_view event) {
-  const CaseReport report{&failure.value, "", command.run.subject, command.run.world, failure.verdict, 0};
+  const CaseReport report{&failure.value,  "", command.run.subject,     command.run.world,
+                          failure.verdict, 0,  where_flags(command.run)};
   if (command.json) {
     ordered_json line = report_json(report);
     line.erase("elapsed_us");
@@ -181,6 +182,7 @@ ExitCode enumerate(Console& console, const EnumerateCommand& command) {
   }
   if (result->simplest) print_failure(console, command, *result->simplest, "simplest");
   print_end(console, command, *result, cases);
+  if (result->broken) return fail(console, ExitCode::environment, *result->broken);
   if (result->failed > 0) return ExitCode::findings;
   // A bound that was not visited in full proves nothing: neither interrupted nor with cases that did not fit.
   return result->complete && result->skipped == 0 ? ExitCode::clean : ExitCode::environment;

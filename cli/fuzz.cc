@@ -53,6 +53,18 @@ class CampaignPrinter final : public CampaignObserver {
     if (command_.quiet || progress.cases % cases_between_looks != 0) return;
     progress_.show(progress.fraction, progress.cases, count_of(progress.findings, "finding"));
   }
+  void on_left_in_flight(const LeftInFlight& left) override {
+    if (command_.json) {
+      print(nlohmann::json{{"event", "left_in_flight"}, {"case", left.text}, {"file", left.file}}.dump());
+    } else {
+      print(fmt::format("a case was in flight when an earlier campaign was killed:\n  {}\n  kept in {}", left.text,
+                        left.file));
+    }
+  }
+  void on_warning(const std::string& warning) override {
+    progress_.clear();
+    console_.err.line("reshardcheck: warning: " + warning);
+  }
   void on_failure(std::int64_t index, const Case& value, const Verdict& verdict) override {
     if (command_.json || command_.quiet) return;
     print(fmt::format("case {} fails: {}\n  {}\n  {}", index, name(verdict.kind), to_text(value), verdict.detail));
@@ -97,6 +109,7 @@ Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
   options.relations = has_relations(command.run.oracles);
   options.subject = command.run.subject;
   options.world = command.run.world;
+  options.where = where_flags(command.run);
   options.build = build_description();
   options.cases = command.cases;
   options.seconds = command.cases == 0 && command.seconds == 0 ? default_seconds : command.seconds;

@@ -144,7 +144,8 @@ Result<CaseReport> run_case(const InputCase& input, Runner& runner, const RunOpt
   Result<Verdict> verdict = runner.run(input.value);
   const auto elapsed = std::chrono::steady_clock::now() - begin;
   if (!verdict) return verdict.error();
-  CaseReport report{&input.value, input.place, options.subject, options.world, *std::move(verdict), 0};
+  CaseReport report{&input.value,        input.place, options.subject,     options.world,
+                    *std::move(verdict), 0,           where_flags(options)};
   report.elapsed_us = std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count();
   return report;
 }

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "core/subject/child_process.h"
+#include "fuzz/corpus.h"
 #include "verifier/worker/worker_runner.h"
 
 namespace reshardcheck::cli {
@@ -48,6 +49,16 @@ std::string own_path() {
 std::string mpi_worker_path() {
   const std::filesystem::path beside = std::filesystem::path(own_path()).parent_path() / mpi_worker_name;
   return access(beside.c_str(), X_OK) == 0 ? beside.string() : "";
+}
+
+std::string where_flags(const RunOptions& options) {
+  std::string flags;
+  if (options.world != "sim") flags += " --world " + shell_word(options.world);
+  if (!options.launch.empty()) flags += " --launch " + shell_word(options.launch);
+  if (options.isolate) flags += " --isolate";
+  if (options.case_seconds != RunOptions{}.case_seconds)
+    flags += fmt::format(" --case-timeout {:g}", options.case_seconds);
+  return flags.empty() ? flags : flags.substr(1);
 }
 
 Result<MakeRunner> make_runners(const RunOptions& options) {

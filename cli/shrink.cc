@@ -77,7 +77,8 @@ class Session {
   }
 
   ExitCode report(const Case& original, const Verdict& original_verdict, const ShrinkResult& result) {
-    const CaseReport minimal{&result.minimal, "", command_.run.subject, command_.run.world, result.verdict, 0};
+    const CaseReport minimal{&result.minimal, "", command_.run.subject,     command_.run.world,
+                             result.verdict,  0,  where_flags(command_.run)};
     std::string file;
     if (!command_.out.empty()) {
       const Result<std::string> written =
@@ -112,6 +113,7 @@ class Session {
     found.bucket = bucket(result.verdict.kind);
     found.subject = command_.run.subject;
     found.world = command_.run.world;
+    found.where = where_flags(command_.run);
     found.shrink_runs = result.runs;
     found.one_minimal = result.one_minimal;
     return found;

@@ -36,7 +36,8 @@ ordered_json wrong_json(const Case& value, const WrongElement& wrong) {
 }
 
 std::string arguments_of(const CaseReport& report) {
-  return fmt::format("{} --subject {}", shell_word(to_text(*report.value)), shell_word(report.subject));
+  return fmt::format("{} --subject {}{}{}", shell_word(to_text(*report.value)), shell_word(report.subject),
+                     report.where.empty() ? "" : " ", report.where);
 }
 
 }  // namespace
@@ -61,7 +62,9 @@ std::string to_text(const Case& value, const WrongElement& wrong) {
       fmt::format("rank {}, {}, local {} = global {}: expected {}, got {}", wrong.rank,
                   tensor_text(value, wrong.tensor), index_text(wrong.local_index), index_text(wrong.global_index),
                   bits_text(wrong.expected, dtype), bits_text(wrong.got, dtype));
-  if (wrong.origin) {
+  if (wrong.origin && wrong.origin->padding) {
+    result += ", which is padding of a source";
+  } else if (wrong.origin) {
     result +=
         fmt::format(", which is {} {}", tensor_text(value, wrong.origin->tensor), index_text(wrong.origin->index));
   }

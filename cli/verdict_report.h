@@ -19,6 +19,7 @@ struct CaseReport {
   std::string world;
   Verdict verdict;
   std::int64_t elapsed_us = 0;
+  std::string where;  // flags of a command that runs it in the same place again
 };
 
 /// {"case","verdict","detail","seed","subject","world","elapsed_us"}, and for a failure "oracle", "wrong_elements" and

@@ -9,6 +9,7 @@
 
 #include "core/layout/notation.h"
 #include "fuzz/features.h"
+#include "fuzz/inflight.h"
 #include "fuzz/relation.h"
 #include "fuzz/shrinker.h"
 
@@ -49,6 +50,13 @@ class Campaign {
     Result<std::unique_ptr<Runner>> runner = make_runner_(options_.subject);
     if (!runner) return runner.error();
     runner_ = *std::move(runner);
+    if (!options_.out_directory.empty()) {
+      for (const LeftInFlight& left : claim_left_in_flight(options_.out_directory)) observer_.on_left_in_flight(left);
+      const std::string replay = " --subject " + shell_word(options_.subject) + " " + options_.where;
+      Result<Inflight> inflight = Inflight::open(options_.out_directory, replay, runner_->isolated());
+      if (!inflight) return inflight.error();
+      inflight_ = *std::move(inflight);
+    }
     begin_seconds_ = options_.seconds > 0 ? options_.clock_seconds() : 0;
     observer_.on_start(options_);
     if (result_.environment.empty()) result_.environment = runner_->broken().value_or("");
@@ -163,7 +171,13 @@ class Campaign {
   }
 
   std::optional<Verdict> run_once(const Case& value) {
+    if (!inflight_.begin(value) && !inflight_told_) {
+      inflight_told_ = true;
+      observer_.on_warning("the case in flight cannot be noted under " + options_.out_directory +
+                           ": is the disk full?");
+    }
     Result<Verdict> verdict = runner_->run(value);
+    inflight_.end();
     if (!verdict) return std::nullopt;
     return *std::move(verdict);
   }
@@ -200,6 +214,7 @@ class Campaign {
     finding.verdict = finding.original_verdict = failure.verdict;
     finding.subject = options_.subject;
     finding.world = options_.world;
+    finding.where = options_.where;
     finding.seed = options_.seed;
     finding.case_index = failure.index;
     finding.confirm_runs = finding.failed_runs = options_.confirm_runs;
@@ -264,8 +279,11 @@ class Campaign {
     }
     if (!options_.out_directory.empty()) {
       Result<std::string> file = write_finding(options_.out_directory, CorpusFolder::crashing, finding);
-      if (!file) return file.error();
-      finding.file = *std::move(file);
+      if (file.ok()) {
+        finding.file = *std::move(file);
+      } else {
+        finding.file_problem = file.error().reason;  // it is printed, and the search goes on
+      }
     }
     observer_.on_finding(finding);
     result_.findings.push_back(std::move(finding));
@@ -304,6 +322,8 @@ class Campaign {
   const MakeRunner& make_runner_;
   CampaignObserver& observer_;
   std::unique_ptr<Runner> runner_;
+  Inflight inflight_;
+  bool inflight_told_ = false;
   CampaignResult result_;
   rc::Random related_random_;  // apart from the cases, which are the same with and without relations
   std::size_t next_relation_ = 0;

@@ -22,6 +22,7 @@
 #include "fuzz/corpus.h"
 #include "fuzz/coverage.h"
 #include "fuzz/generator.h"
+#include "fuzz/inflight.h"
 #include "verifier/runner.h"
 #include "verifier/verdict.h"
 
@@ -44,6 +45,7 @@ struct CampaignOptions {
   bool relations = false;  // a case that passes is followed by what one relation derives from it
   GeneratorOptions generator;
   ExecutorOptions executor;
+  std::string where;                      // flags of a command that runs cases in the same place again
   MakeRunner make_runner;                 // where cases run; empty: in this process, with `executor`
   std::string out_directory;              // corpus; empty: nothing is written
   std::function<double()> clock_seconds;  // monotonic; needed for a budget in seconds
@@ -76,6 +78,10 @@ class CampaignObserver {
  public:
   virtual ~CampaignObserver() = default;
   virtual void on_start(const CampaignOptions& options) { (void)options; }
+  /// An earlier campaign with this corpus was killed while it ran a case. Before on_start.
+  virtual void on_left_in_flight(const LeftInFlight& left) { (void)left; }
+  /// Something that a person should know and that stops nothing.
+  virtual void on_warning(const std::string& warning) { (void)warning; }
   virtual void on_case(std::int64_t index, const Case& value, const Verdict& verdict) {
     (void)index, (void)value, (void)verdict;
   }

@@ -22,6 +22,7 @@ std::string budget_text(const CampaignOptions& options) {
 std::string campaign_command(const CampaignOptions& options, std::int64_t cases) {
   std::string command = fmt::format("reshardcheck fuzz --subject {} --cases {} --seed {}", shell_word(options.subject),
                                     cases, options.seed);
+  if (!options.where.empty()) command += " " + options.where;
   if (options.relations) command += " --oracles all";
   const GeneratorOptions usual;
   const GeneratorOptions& generator = options.generator;
@@ -89,6 +90,7 @@ std::string finding_lines(const Finding& finding) {
                                  finding.one_minimal ? "" : " (the budget ended first: a smaller one may exist)",
                                  to_text(finding.minimal));
   if (!finding.verdict.detail.empty()) text += "  " + finding.verdict.detail + "\n";
+  if (!finding.file_problem.empty()) text += "  NOT WRITTEN: " + finding.file_problem + "\n";
   return text + "  replay: " + replay_command(finding);
 }
 

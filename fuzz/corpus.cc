@@ -129,8 +129,7 @@ std::string replay_command(const Finding& finding) {
   std::string command = fmt::format("reshardcheck run {} --subject {}",
                                     shell_word(finding.file.empty() ? to_text(finding.minimal) : finding.file),
                                     shell_word(finding.subject));
-  if (finding.world != "sim") command += " --world " + shell_word(finding.world);
-  return command;
+  return finding.where.empty() ? command : command + " " + finding.where;
 }
 
 std::string finding_text(const Finding& finding) {

@@ -27,6 +27,7 @@ struct Finding {
   std::string bucket;  // the verdict's bucket and the features of the minimal case; equal for duplicates
   std::string subject;
   std::string world;
+  std::string where;            // flags of a command that runs cases there again, such as "--world threads"
   std::uint64_t seed = 0;       // of the campaign
   std::int64_t case_index = 0;  // in the campaign, from 0
   std::int64_t shrink_runs = 0;
@@ -34,7 +35,8 @@ struct Finding {
   std::int64_t duplicates = 0;   // later failures that shrank into the same bucket
   std::int64_t failed_runs = 1;  // of confirm_runs; fewer: the finding is flaky
   std::int64_t confirm_runs = 1;
-  std::string file;  // where it was written; empty when nowhere
+  std::string file;          // where it was written; empty when nowhere
+  std::string file_problem;  // why it could not be written
 };
 
 /// The text as one word of a POSIX shell, quoted where it must be.

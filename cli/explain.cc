@@ -12,6 +12,7 @@
 #include "cli/region_grid.h"
 #include "cli/svg_picture.h"
 #include "cli/text_picture.h"
+#include "core/layout/json.h"
 #include "core/layout/notation.h"
 #include "core/plan/planner.h"
 #include "core/plan/prover.h"
@@ -29,20 +30,7 @@ struct ExplainCommand {
   bool json = false;
 };
 
-ordered_json side_json(const Layout& layout) {
-  ordered_json ranks = ordered_json::array();
-  for (std::size_t i = 0; i < layout.mesh().size(); ++i) {
-    ordered_json dims = ordered_json::array();
-    for (std::size_t dim = 0; dim < layout.dims(); ++dim) {
-      ordered_json intervals = ordered_json::array();
-      for (const Interval& each : layout.piece(i, dim).owned.intervals()) intervals.push_back({each.begin, each.end});
-      dims.push_back(std::move(intervals));
-    }
-    ranks.push_back(
-        {{"rank", layout.mesh().ranks()[i]}, {"local_shape", layout.local_shape(i)}, {"intervals", std::move(dims)}});
-  }
-  return {{"ranks", std::move(ranks)}};
-}
+ordered_json side_json(const Layout& layout) { return {{"ranks", owners_to_json(layout)}}; }
 
 ordered_json explain_json(const Case& value) {
   ordered_json tensors = ordered_json::array();

@@ -166,6 +166,22 @@ json to_json(const Case& value) {
   return result;
 }
 
+nlohmann::ordered_json owners_to_json(const Layout& layout) {
+  using nlohmann::ordered_json;
+  ordered_json ranks = ordered_json::array();
+  for (std::size_t i = 0; i < layout.mesh().size(); ++i) {
+    ordered_json dims = ordered_json::array();
+    for (std::size_t dim = 0; dim < layout.dims(); ++dim) {
+      ordered_json intervals = ordered_json::array();
+      for (const Interval& each : layout.piece(i, dim).owned.intervals()) intervals.push_back({each.begin, each.end});
+      dims.push_back(std::move(intervals));
+    }
+    ranks.push_back(
+        {{"rank", layout.mesh().ranks()[i]}, {"local_shape", layout.local_shape(i)}, {"intervals", std::move(dims)}});
+  }
+  return ranks;
+}
+
 Result<Case> case_from_json(const json& value) {
   const Status known = only_members(value, {"tensors", "options"}, "");
   if (!known) return known.error();

@@ -18,6 +18,10 @@ namespace reshardcheck {
 
 nlohmann::json to_json(const Case& value);
 
+/// Who owns what, in mesh order: [{"rank":r,"local_shape":[...],"intervals":[[[begin,end],...], one list per dim]}].
+/// An empty shard has [] for the dim that is empty; padding is in local_shape only.
+nlohmann::ordered_json owners_to_json(const Layout& layout);
+
 /// The case, or an Error whose reason names the JSON pointer at fault ("/tensors/0/source/mesh: ...").
 Result<Case> case_from_json(const nlohmann::json& json);
 

@@ -7,6 +7,7 @@
 
 #include "core/subject/library.h"
 #include "core/subject/mutant.h"
+#include "core/subject/process_subject.h"
 #include "core/subject/reference.h"
 
 namespace reshardcheck {
@@ -81,6 +82,7 @@ std::vector<SubjectInfo> subject_catalogue() {
 
 Result<std::unique_ptr<Subject>> make_subject(std::string_view name) {
   if (name.starts_with(LibrarySubject::prefix)) return LibrarySubject::load(name);
+  if (name.starts_with(process_subject_prefix)) return make_process_subject(name);
   const std::string_view base = name.substr(0, name.find('?'));
   for (const ReferenceRow& row : references) {
     if (row.name != base) continue;

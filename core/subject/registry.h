@@ -23,8 +23,8 @@ struct SubjectInfo {
 std::vector<SubjectInfo> subject_catalogue();
 
 /// "reference", "reference:direct", "reference:replica_aware", "reference:gather_broadcast", "mutant:NAME".
-/// A mutant may have options: "mutant:chunk-tail?chunk=8&other=1". An unknown name is an Error that proposes the
-/// closest known one.
+/// A mutant may have options: "mutant:chunk-tail?chunk=8&other=1". "proc:COMMAND" starts a program that speaks JSON lines
+/// (process_subject.h). An unknown name is an Error that proposes the closest known one.
 Result<std::unique_ptr<Subject>> make_subject(std::string_view name);
 
 }  // namespace reshardcheck

@@ -38,7 +38,7 @@ struct FingerprintCommand {
 };
 
 /// One side: its files, what lies in them, and the digests.
-struct Side {
+struct ComparedSide {
   std::vector<SafetensorsFile> files;
   std::vector<DealtTensor> tensors;
   std::vector<TensorFingerprint> fingerprints;
@@ -75,10 +75,10 @@ Result<std::vector<LayoutRule>> read_rules(const std::vector<std::string>& texts
 }
 
 /// Opens the files and deals their tensors; the digests come later, because they take long.
-Result<Side> open_side(const std::vector<std::string>& paths, const std::vector<std::string>& layouts) {
+Result<ComparedSide> open_side(const std::vector<std::string>& paths, const std::vector<std::string>& layouts) {
   const Result<std::vector<LayoutRule>> rules = read_rules(layouts);
   if (!rules) return rules.error();
-  Side side;
+  ComparedSide side;
   for (const std::string& path : paths) {
     Result<SafetensorsFile> file = SafetensorsFile::open(path);
     if (!file) return file.error();
@@ -90,7 +90,7 @@ Result<Side> open_side(const std::vector<std::string>& paths, const std::vector<
   return side;
 }
 
-void compute_digests(const FingerprintKey& key, const FingerprintCommand& command, Side& side) {
+void compute_digests(const FingerprintKey& key, const FingerprintCommand& command, ComparedSide& side) {
   side.book.key = command.key;
   for (const DealtTensor& tensor : side.tensors) {
     side.fingerprints.push_back(fingerprint_of(key, tensor, static_cast<int>(command.threads)));
@@ -116,7 +116,7 @@ Result<FingerprintBook> read_book_file(const std::string& path) {
   return book;
 }
 
-ordered_json book_json(const Side& side) {
+ordered_json book_json(const ComparedSide& side) {
   ordered_json json = to_json(side.book);
   for (std::size_t i = 0; i < side.fingerprints.size(); ++i) {
     json["tensors"][i]["layout"] = side.tensors[i].layout.text();
@@ -126,7 +126,7 @@ ordered_json book_json(const Side& side) {
   return json;
 }
 
-void print_side(Console& console, const Side& side) {
+void print_side(Console& console, const ComparedSide& side) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t i = 0; i < side.tensors.size(); ++i) {
     const DealtTensor& tensor = side.tensors[i];
@@ -186,7 +186,8 @@ ExitCode compare_books(Console& console, const FingerprintCommand& command) {
 }
 
 /// Where two tensors that differ differ first.
-Found locate(const FingerprintKey& key, const BookDifference& difference, const Side& source, const Side& target) {
+Found locate(const FingerprintKey& key, const BookDifference& difference, const ComparedSide& source,
+             const ComparedSide& target) {
   Found found{difference, std::nullopt, "", {}, {}};
   const DealtTensor* a = source.find(difference.name);
   const DealtTensor* b = target.find(difference.name);
@@ -201,7 +202,7 @@ Found locate(const FingerprintKey& key, const BookDifference& difference, const 
   return found;
 }
 
-ExitCode save(Console& console, const FingerprintCommand& command, const Side& side) {
+ExitCode save(Console& console, const FingerprintCommand& command, const ComparedSide& side) {
   for (const auto& [path, json] :
        {std::pair(command.save, to_json(side.book)), std::pair(command.save_map, to_map_json(side.book))}) {
     if (path.empty()) continue;
@@ -218,9 +219,9 @@ ExitCode fingerprint(Console& console, const FingerprintCommand& command) {
   }
   const Result<FingerprintKeyBytes> key_bytes = parse_fingerprint_key(command.key);
   if (!key_bytes) return fail(console, ExitCode::usage, "--key: " + key_bytes.error().reason);
-  Result<Side> source = open_side(command.files, command.layouts);
+  Result<ComparedSide> source = open_side(command.files, command.layouts);
   if (!source) return fail(console, ExitCode::usage, source.error().reason);
-  Result<Side> target = open_side(command.against, command.against_layouts);
+  Result<ComparedSide> target = open_side(command.against, command.against_layouts);
   if (!target) return fail(console, ExitCode::usage, target.error().reason);
 
   const FingerprintKey key(*key_bytes);
@@ -238,7 +239,7 @@ ExitCode fingerprint(Console& console, const FingerprintCommand& command) {
   std::vector<Found> found;
   for (const BookDifference& each : *compare(source->book, target->book))
     found.push_back(locate(key, each, *source, *target));
-  for (const Side* side : {&*source, &*target}) {
+  for (const ComparedSide* side : {&*source, &*target}) {
     for (std::size_t i = 0; i < side->tensors.size(); ++i) {
       for (const Rank rank : side->fingerprints[i].odd_replicas) {
         found.push_back(

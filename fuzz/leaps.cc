@@ -10,8 +10,8 @@
 namespace reshardcheck {
 namespace {
 
-using Side = SideDraft TensorDraft::*;
-constexpr Side sides[] = {&TensorDraft::target, &TensorDraft::source};
+using SideMember = SideDraft TensorDraft::*;
+constexpr SideMember sides[] = {&TensorDraft::target, &TensorDraft::source};
 
 /// The geometry of a tiny case: a shape, and a mesh of one axis a side.
 struct Template {
@@ -33,7 +33,7 @@ std::vector<Template> templates(const CaseDraft& draft) {
   bool cuts = false;
   for (const TensorDraft& tensor : draft.tensors) {
     dims = std::max(dims, tensor.shape.size());
-    for (const Side side : sides) {
+    for (const SideMember side : sides) {
       const std::vector<Placement>& placements = (tensor.*side).placements;
       cuts = cuts ||
              std::any_of(placements.begin(), placements.end(), [](const Placement& each) { return each.is_shard(); });
@@ -62,7 +62,7 @@ TensorDraft plain_tensor(const Template& simple) {
 
 void for_each_side(CaseDraft& draft, const std::function<void(TensorDraft&, SideDraft&)>& visit) {
   for (TensorDraft& tensor : draft.tensors) {
-    for (const Side side : sides) visit(tensor, tensor.*side);
+    for (const SideMember side : sides) visit(tensor, tensor.*side);
   }
 }
 
@@ -78,7 +78,7 @@ bool has_plain_types(const CaseDraft& draft) {
 std::vector<SplitRule> other_rules(const CaseDraft& draft) {
   std::vector<SplitRule> rules;
   for (const TensorDraft& tensor : draft.tensors) {
-    for (const Side side : sides) {
+    for (const SideMember side : sides) {
       for (const Placement& placement : (tensor.*side).placements) {
         const bool other = placement.is_shard() && placement.rule != SplitRule::chunk;
         if (other && std::find(rules.begin(), rules.end(), placement.rule) == rules.end())
@@ -351,7 +351,7 @@ Leap to_simple_rules(const CaseDraft& draft) {
 
 Leap to_one_side(const CaseDraft&) {
   Leap leap;
-  for (const Side side : sides) {
+  for (const SideMember side : sides) {
     leap.changes.emplace_back([side](CaseDraft& changed) {
       change_sizes(changed, [side](CaseDraft& draft) {
         for (TensorDraft& tensor : draft.tensors) make_trivial(tensor.*side);
@@ -378,7 +378,7 @@ Leap to_one_side(const CaseDraft&) {
 Leap to_fewer_axes(const CaseDraft& draft) {
   Leap leap;
   for (std::size_t i = 0; i < draft.tensors.size(); ++i) {
-    for (const Side side : sides) {
+    for (const SideMember side : sides) {
       for (std::size_t axis = (draft.tensors[i].*side).extents.size(); axis-- > 0;) {
         leap.changes.emplace_back([=](CaseDraft& changed) {
           change_sizes(changed, [=](CaseDraft& sized) {
@@ -429,7 +429,7 @@ Leap to_cut_dims(const CaseDraft&) {
 /// An extent of an axis, or of a dim when `side` is null, and the values worth a look, smallest first.
 struct Size {
   std::size_t tensor = 0;
-  Side side = nullptr;
+  SideMember side = nullptr;
   std::size_t index = 0;
   std::vector<std::int64_t> values;
 };
@@ -443,7 +443,7 @@ std::vector<Size> axis_sizes(const CaseDraft& draft) {
   constexpr std::int64_t largest = 4;  // real bugs need no longer axes
   std::vector<Size> sizes;
   for (std::size_t tensor = 0; tensor < draft.tensors.size(); ++tensor) {
-    for (const Side side : sides) {
+    for (const SideMember side : sides) {
       const SideDraft& current = draft.tensors[tensor].*side;
       for (std::size_t axis = 0; axis < current.extents.size(); ++axis) {
         add_size(sizes, {tensor, side, axis, {}}, 2, std::min(current.extents[axis], largest));

@@ -14,7 +14,7 @@
 namespace reshardcheck {
 namespace {
 
-using Side = SideDraft TensorDraft::*;
+using SideMember = SideDraft TensorDraft::*;
 
 /// What a dtype that is not u8 may become before it is u8: one of each width and kind.
 constexpr DType representatives[] = {DType::i16, DType::f16, DType::bf16, DType::i32, DType::f32, DType::i64};
@@ -82,7 +82,7 @@ class StepList {
   }
 
   template <typename Change>
-  void add_side(Side side, Change change) {
+  void add_side(SideMember side, Change change) {
     add_tensor([&](TensorDraft& tensor) { change(tensor.*side); });
   }
 
@@ -149,7 +149,7 @@ class StepList {
     add_tensor([](TensorDraft& tensor) { tensor.path = Path::reshard; });
     dtype();
     for (std::size_t dim = 0; dim < current().shape.size(); ++dim) one_dim(dim);
-    for (const Side side : {&TensorDraft::target, &TensorDraft::source}) {
+    for (const SideMember side : {&TensorDraft::target, &TensorDraft::source}) {
       for (std::size_t axis = 0; axis < (current().*side).extents.size(); ++axis) one_axis(side, axis);
     }
   }
@@ -178,7 +178,7 @@ class StepList {
     }
   }
 
-  void one_axis(Side side, std::size_t axis) {
+  void one_axis(SideMember side, std::size_t axis) {
     const SideDraft& mesh = current().*side;
     const std::int64_t extent = mesh.extents[axis];
     add_side(side, [axis](SideDraft& changed) { drop_axis(changed, axis); });
@@ -192,7 +192,7 @@ class StepList {
     }
   }
 
-  void placement(Side side, std::size_t axis) {
+  void placement(SideMember side, std::size_t axis) {
     const Placement& placed = (current().*side).placements[axis];
     const auto replace = [&](const Placement& with) {
       add_side(side, [&](SideDraft& changed) { changed.placements[axis] = with; });

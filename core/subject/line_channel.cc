@@ -53,7 +53,7 @@ ChannelStatus LineChannel::write(std::string_view line, std::int64_t deadline_ms
   whole.append(line).append(1, '\n');
   std::size_t sent = 0;
   while (sent < whole.size()) {
-    const ssize_t count = send(socket_, whole.data() + sent, whole.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    const ssize_t count = ::send(socket_, whole.data() + sent, whole.size() - sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count >= 0) {
       sent += static_cast<std::size_t>(count);
       continue;

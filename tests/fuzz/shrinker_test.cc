@@ -20,7 +20,7 @@ namespace {
 
 using Bug = std::function<bool(const Case&)>;
 
-Case parsed(std::string_view text) {
+Case case_of(std::string_view text) {
   const Result<Case> value = parse_case(text);
   EXPECT_TRUE(value.ok()) << text;
   return *value;
@@ -195,7 +195,7 @@ RC_GTEST_PROP(Shrinker, KeepsItsPromisesEvenWhenTheBugHasNoSense, (std::uint64_t
 }
 
 TEST(Shrinker, StopsWhenItsRunsAreSpentAndSaysThatTheResultMayNotBeMinimal) {
-  const Case start = parsed("bf16[9,7] 3x2@0 S(0),S(1) -> 4@6 S(1) | refits=3 seed=9");
+  const Case start = case_of("bf16[9,7] 3x2@0 S(0),S(1) -> 4@6 S(1) | refits=3 seed=9");
   for (const std::int64_t budget : {0, 1, 3}) {
     ShrinkOptions options;
     options.max_runs = budget;
@@ -218,14 +218,14 @@ TEST(Shrinker, AsksForTimeBeforeEachRun) {
   ShrinkOptions options;
   int asked = 0;
   options.out_of_time = [&] { return ++asked > 4; };
-  const ShrinkResult result = shrink(parsed("bf16[9,7] 3x2@0 S(0),S(1) -> 4@6 S(1)"), failure(),
+  const ShrinkResult result = shrink(case_of("bf16[9,7] 3x2@0 S(0),S(1) -> 4@6 S(1)"), failure(),
                                      [](const Case&) -> std::optional<Verdict> { return Verdict{}; }, options);
   EXPECT_EQ(result.runs, 4);
   EXPECT_FALSE(result.one_minimal);
 }
 
 TEST(Shrinker, AcceptsOnlyItsOwnBucketAndReportsTheOthers) {
-  const Case start = parsed("bf16[9,7] 3x2@0 S(0),S(1) -> 4@6 S(1)");
+  const Case start = case_of("bf16[9,7] 3x2@0 S(0),S(1) -> 4@6 S(1)");
   std::int64_t slipped = 0;
   ShrinkOptions options;
   options.on_slipped = [&](const Case& value, const Verdict& verdict) {
@@ -252,7 +252,7 @@ TEST(Shrinker, HoldsTheWaysInWhichDataCanBeWrongToBeOneBucket) {
 }
 
 TEST(Shrinker, TreatsACaseThatCannotBeRunAsOneThatPasses) {
-  const Case start = parsed("u8[4] 2@0 S(0) -> 1@2 R");
+  const Case start = case_of("u8[4] 2@0 S(0) -> 1@2 R");
   const ShrinkResult result = shrink(start, failure(), [](const Case&) -> std::optional<Verdict> { return std::nullopt; });
   EXPECT_EQ(result.minimal, start);
   EXPECT_TRUE(result.one_minimal);
@@ -275,7 +275,7 @@ RC_GTEST_PROP(SmallerCases, AreValidSimplerAndDistinct, (std::uint64_t seed)) {
 }
 
 TEST(SmallerCases, OfTheSimplestCaseAreNone) {
-  EXPECT_TRUE(smaller_cases(parsed("u8[] 1@0 R -> 1@1 R")).empty());
+  EXPECT_TRUE(smaller_cases(case_of("u8[] 1@0 R -> 1@1 R")).empty());
 }
 
 }  // namespace

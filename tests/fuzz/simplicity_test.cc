@@ -10,7 +10,7 @@
 namespace reshardcheck {
 namespace {
 
-Case parsed(std::string_view text) {
+Case simple_case(std::string_view text) {
   const Result<Case> value = parse_case(text);
   EXPECT_TRUE(value.ok()) << text;
   return *value;
@@ -33,14 +33,14 @@ TEST(Simplicity, PrefersWhatAPersonWould) {
       {"u8[] 1@0 R -> 1@1 R", "u16[] 1@0 R -> 1@1 R"},
   };
   for (const auto& [a, b] : simpler_first) {
-    EXPECT_TRUE(simpler(parsed(a), parsed(b))) << a << "  should be simpler than  " << b;
-    EXPECT_FALSE(simpler(parsed(b), parsed(a))) << b;
+    EXPECT_TRUE(simpler(simple_case(a), simple_case(b))) << a << "  should be simpler than  " << b;
+    EXPECT_FALSE(simpler(simple_case(b), simple_case(a))) << b;
   }
 }
 
 TEST(Simplicity, HasOneSimplestCase) {
   RandomChoices choices{rc::Random(1)};
-  const Case simplest = parsed("u8[] 1@0 R -> 1@1 R");
+  const Case simplest = simple_case("u8[] 1@0 R -> 1@1 R");
   for (int i = 0; i < 500; ++i) {
     const Case value = generate_case(choices, {});
     EXPECT_TRUE(value == simplest || simpler(simplest, value)) << to_text(value);

@@ -12,9 +12,9 @@ namespace {
 using namespace fingerprint_tests;
 
 /// One side: a tensor dealt out under a layout.
-class Side {
+class LocalisedSide {
  public:
-  Side(const FingerprintKey& key, const Bytes& tensor, const Layout& layout, DType dtype)
+  LocalisedSide(const FingerprintKey& key, const Bytes& tensor, const Layout& layout, DType dtype)
       : key_(key), layout_(layout), dtype_(dtype) {
     for (std::size_t i = 0; i < layout.mesh().size(); ++i) shards_.push_back(deal(tensor, layout, i, dtype));
   }
@@ -51,8 +51,8 @@ RC_GTEST_PROP(FingerprintLocalise, TheFirstWrongElementIsFoundInLogarithmicallyM
     wrong[static_cast<std::size_t>(2 * draw(first, count - 1))] ^= std::byte{0x01};
   }
   const LocaliseOptions options{draw(2, 16), 1};
-  const auto found = first_difference(count, Side(key, tensor, draw_layout(shape), DType::u16),
-                                      Side(key, wrong, draw_layout(shape), DType::u16), options);
+  const auto found = first_difference(count, LocalisedSide(key, tensor, draw_layout(shape), DType::u16),
+                                      LocalisedSide(key, wrong, draw_layout(shape), DType::u16), options);
   RC_ASSERT(found.has_value());
   RC_ASSERT(found->elements == (Interval{first, first + 1}));
   std::int64_t bound = 1;
@@ -64,7 +64,7 @@ TEST(FingerprintLocalise, EqualTensorsTakeOneExchange) {
   const FingerprintKey key(test_key);
   const Bytes tensor = random_tensor({40, 9}, DType::u8, 3);
   int exchanges = 0;
-  const Side side(key, tensor, whole({40, 9}), DType::u8);
+  const LocalisedSide side(key, tensor, whole({40, 9}), DType::u8);
   const PartialFingerprints counted = [&](std::span<const Interval> ranges) {
     ++exchanges;
     return side(ranges);
@@ -79,8 +79,8 @@ TEST(FingerprintLocalise, AGranuleOfRowsGivesWholeRows) {
   const Bytes tensor = random_tensor({40, 9}, DType::u8, 3);
   Bytes wrong = tensor;
   wrong[9 * 23 + 4] ^= std::byte{1};
-  const auto found = first_difference(360, Side(key, tensor, whole({40, 9}), DType::u8),
-                                      Side(key, wrong, whole({40, 9}), DType::u8), {4, 9});
+  const auto found = first_difference(360, LocalisedSide(key, tensor, whole({40, 9}), DType::u8),
+                                      LocalisedSide(key, wrong, whole({40, 9}), DType::u8), {4, 9});
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->elements, (Interval{9 * 23, 9 * 24}));
   EXPECT_EQ(describe_elements({40, 9}, found->elements), "[23,0]..[23,8]");

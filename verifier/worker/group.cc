@@ -19,7 +19,6 @@ using Clock = std::chrono::steady_clock;
 constexpr std::size_t remembered_cases = 64;  // of which the median is taken
 constexpr std::int64_t median_factor = 5;
 constexpr std::int64_t bytes_per_ms = 100'000;
-constexpr std::int64_t send_ms = 10'000;
 constexpr std::int64_t end_ms = 5'000;    // for a lost worker, and a launcher that cleans up after it, to end
 constexpr std::int64_t grace_ms = 2'000;  // for a launcher to stop what it started, before it is killed itself
 
@@ -34,7 +33,7 @@ class WorkerGroup::Implementation {
   explicit Implementation(WorkerOptions options) : options_(std::move(options)), output_(options_.output_file) {}
   ~Implementation() {
     if (!running()) return;
-    channel_.write(to_line(WorkerRequest{}), send_ms);
+    channel_.write(to_line(WorkerRequest{}), worker_send_ms);
     close_channel();
     child_.wait(end_ms);
     child_.stop(grace_ms);
@@ -67,7 +66,7 @@ class WorkerGroup::Implementation {
     WorkerRequest configure;
     configure.kind = WorkerRequest::Kind::configure;
     configure.executor = options_.executor;
-    if (channel_.write(to_line(configure), send_ms) == ChannelStatus::ok) return Ok{};
+    if (channel_.write(to_line(configure), worker_send_ms) == ChannelStatus::ok) return Ok{};
     stop();
     return Error{"the worker was lost right after its start"};
   }
@@ -79,7 +78,7 @@ class WorkerGroup::Implementation {
     request.deadline_ms = std::max<std::int64_t>(bound / 2, 1);
     const Clock::time_point begin = Clock::now();
     std::string line;
-    ChannelStatus status = channel_.write(to_line(request), send_ms);
+    ChannelStatus status = channel_.write(to_line(request), worker_send_ms);
     if (status == ChannelStatus::ok) status = channel_.read(line, bound);
     if (status == ChannelStatus::deadline) {
       stop();

@@ -23,8 +23,6 @@
 namespace reshardcheck {
 namespace {
 
-constexpr std::int64_t send_ms = 10'000;
-
 Result<std::string> read_secret(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (file < 0) return Error{path + ": " + std::strerror(errno)};
@@ -70,7 +68,7 @@ class Host {
       if (!request) return request.error();
       if (request->kind == WorkerRequest::Kind::quit) return Ok{};
       if (const std::optional<WorkerReply> reply = answer(*request)) {
-        if (world_.process() == 0 && channel_.write(to_line(*reply), send_ms) != ChannelStatus::ok) return Ok{};
+        if (world_.process() == 0 && channel_.write(to_line(*reply), worker_send_ms) != ChannelStatus::ok) return Ok{};
         if (reply->spent) return Ok{};
       }
     }
@@ -86,7 +84,7 @@ class Host {
     if (!socket) return socket.error();
     channel_ = LineChannel(*socket);
     const WorkerHello hello{worker_protocol, *secret, std::string(world_.name()), options_.max_world_ranks};
-    const ChannelStatus said = channel_.write(to_line(hello), send_ms);
+    const ChannelStatus said = channel_.write(to_line(hello), worker_send_ms);
     if (said != ChannelStatus::ok) return Error{"the driver does not listen: " + std::string(name(said))};
     return Ok{};
   }

@@ -22,6 +22,7 @@
 namespace reshardcheck {
 
 inline constexpr std::int64_t worker_protocol = 1;
+inline constexpr std::int64_t worker_send_ms = 10'000;  // for the other end to take a line
 
 struct WorkerHello {
   std::int64_t protocol = worker_protocol;

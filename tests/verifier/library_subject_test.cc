@@ -6,6 +6,7 @@
 
 #include "core/layout/notation.h"
 #include "core/subject/registry.h"
+#include "core/world/threads.h"
 #include "tests/core/plan/generated_layouts.h"
 #include "verifier/executor.h"
 
@@ -57,6 +58,19 @@ TEST(ExampleSubject, PassesOneCaseOfEachKind) {
        }) {
     const Verdict verdict = verdict_of(example, text);
     EXPECT_EQ(verdict.kind, VerdictKind::pass) << text << ": " << verdict.detail;
+  }
+}
+
+TEST(ExampleSubject, PassesOnAThreadARank) {
+  const auto subject = make_subject(example);
+  ASSERT_TRUE(subject.ok()) << subject.error().reason;
+  ThreadsWorld world;
+  Executor executor(world);
+  for (const std::string_view text :
+       {"bf16[8,8] 2@0 S(0) -> 4@2 S(1)", "i64[7,6,5] 3x2@0 R,S(1,balanced) -> 2x2@0 S(2),S(0) | refits=3"}) {
+    const Result<Verdict> verdict = executor.run(*parse_case(text), **subject);
+    ASSERT_TRUE(verdict.ok()) << verdict.error().reason;
+    EXPECT_EQ(verdict->kind, VerdictKind::pass) << text << ": " << verdict->detail;
   }
 }
 

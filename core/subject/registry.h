@@ -23,9 +23,9 @@ struct SubjectInfo {
 std::vector<SubjectInfo> subject_catalogue();
 
 /// "reference", "reference:direct", "reference:replica_aware", "reference:gather_broadcast", "mutant:NAME".
-/// A mutant may have options: "mutant:chunk-tail?chunk=8&other=1". "lib:PATH.so?options" loads a library that speaks the
-/// C ABI (library.h) into this process; "proc:COMMAND" starts a program that speaks JSON lines (process_subject.h). An
-/// unknown name is an Error that proposes the closest known one.
+/// A mutant may have options: "mutant:chunk-tail?chunk=8&other=1". "lib:PATH.so?options" loads a library that speaks
+/// the C ABI (library.h) into this process; "proc:COMMAND" starts a program that speaks JSON lines (process_subject.h).
+/// An unknown name is an Error that proposes the closest known one.
 Result<std::unique_ptr<Subject>> make_subject(std::string_view name);
 
 }  // namespace reshardcheck

@@ -5,27 +5,27 @@
 namespace reshardcheck {
 namespace {
 
-struct Row {
+struct DTypeRow {
   std::string_view name;
   int width_bytes;
 };
 
-constexpr std::array<Row, all_dtypes.size()> table = {{{"i8", 1},
-                                                       {"u8", 1},
-                                                       {"f8e4m3", 1},
-                                                       {"f8e5m2", 1},
-                                                       {"i16", 2},
-                                                       {"u16", 2},
-                                                       {"f16", 2},
-                                                       {"bf16", 2},
-                                                       {"i32", 4},
-                                                       {"u32", 4},
-                                                       {"f32", 4},
-                                                       {"i64", 8},
-                                                       {"u64", 8},
-                                                       {"f64", 8}}};
+constexpr std::array<DTypeRow, all_dtypes.size()> dtype_table = {{{"i8", 1},
+                                                                  {"u8", 1},
+                                                                  {"f8e4m3", 1},
+                                                                  {"f8e5m2", 1},
+                                                                  {"i16", 2},
+                                                                  {"u16", 2},
+                                                                  {"f16", 2},
+                                                                  {"bf16", 2},
+                                                                  {"i32", 4},
+                                                                  {"u32", 4},
+                                                                  {"f32", 4},
+                                                                  {"i64", 8},
+                                                                  {"u64", 8},
+                                                                  {"f64", 8}}};
 
-const Row& row(DType dtype) { return table[static_cast<std::size_t>(dtype)]; }
+const DTypeRow& row(DType dtype) { return dtype_table[static_cast<std::size_t>(dtype)]; }
 
 }  // namespace
 

@@ -24,7 +24,7 @@ namespace {
 
 RandomChoices choices_of(std::uint64_t seed) { return RandomChoices(rc::Random(seed)); }
 
-Case parsed(std::string_view text) {
+Case related_case(std::string_view text) {
   const Result<Case> value = parse_case(text);
   EXPECT_TRUE(value.ok()) << text << ": " << value.error().reason;
   return *value;
@@ -98,7 +98,7 @@ TEST(Relation, EveryOneAppliesToManyCases) {
 
 TEST(Relation, SaysNothingAboutACaseWithFaults) {
   RandomChoices choices = choices_of(1);
-  EXPECT_TRUE(related_cases(parsed("u8[6,4] 2@0 S(0) -> 2@2 S(1) | faults=drop@0"), choices).empty());
+  EXPECT_TRUE(related_cases(related_case("u8[6,4] 2@0 S(0) -> 2@2 S(1) | faults=drop@0"), choices).empty());
 }
 
 TEST(Relation, HoldsForTheReferences) {
@@ -155,7 +155,7 @@ TEST(Relation, EachOneIsBrokenBySomeSubjectThatPassesTheCaseItself) {
   for (const Contradiction& each : contradictions) {
     const Result<std::unique_ptr<Subject>> subject = make_subject(each.subject);
     ASSERT_TRUE(subject.ok());
-    const Case base = parsed(each.base);
+    const Case base = related_case(each.base);
     EXPECT_EQ(executor.run(base, **subject)->kind, VerdictKind::pass) << each.subject << " on " << each.base;
     EXPECT_TRUE(breaks(**subject, base, each.relation))
         << name(each.relation) << " of " << each.base << " holds for " << each.subject;
@@ -169,7 +169,7 @@ TEST(Relation, ThatTakesOneTensorAloneIsBrokenByASubjectThatIsWrongInSmallBatche
     if (batch.tensors.size() == 1 && target.present()) target.data[0] ^= std::byte{1};
   };
   HandSubject subject(hooks);
-  const Case base = parsed("u8[3] 1@0 R -> 1@1 R ; u8[3] 1@0 R -> 1@1 R");
+  const Case base = related_case("u8[3] 1@0 R -> 1@1 R ; u8[3] 1@0 R -> 1@1 R");
   EXPECT_EQ(Executor().run(base, subject)->kind, VerdictKind::pass);
   EXPECT_TRUE(breaks(subject, base, Relation::one_alone));
 }
@@ -204,10 +204,10 @@ class ChattySubject : public Subject {
 
 TEST(Relation, ToItselfIsBrokenByBytesThatMoveNeedlessly) {
   ChattySubject subject;
-  const Case base = parsed("u8[4] 2@0 S(0) -> 2@0 R");
+  const Case base = related_case("u8[4] 2@0 S(0) -> 2@0 R");
   EXPECT_EQ(Executor().run(base, subject)->kind, VerdictKind::pass);
   EXPECT_TRUE(breaks(subject, base, Relation::to_itself));
-  const Verdict verdict = *Executor().run(parsed("u8[4] 2@0 S(0) -> 2@0 S(0)"), subject);
+  const Verdict verdict = *Executor().run(related_case("u8[4] 2@0 S(0) -> 2@0 S(0)"), subject);
   EXPECT_EQ(verdict.kind, VerdictKind::excess_traffic);
   EXPECT_NE(verdict.detail.find("1 bytes moved"), std::string::npos) << verdict.detail;
 }

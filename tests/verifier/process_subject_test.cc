@@ -20,7 +20,7 @@ std::unique_ptr<Subject> python_subject(const std::string& program, const Proces
   return std::move(made.value());
 }
 
-constexpr const char* misbehaving = "tests/core/subject/misbehaving_process.py ";
+constexpr const char* misbehaving_program = "tests/core/subject/misbehaving_process.py ";
 
 Case random_case() {
   Case value;
@@ -48,7 +48,7 @@ void expect_passes(Subject& subject, const char* description) {
 }
 
 TEST(ProcessSubjectVerdict, AnElementByElementMoveInPythonPassesOnEveryCase) {
-  expect_passes(*python_subject(misbehaving + std::string("honest")), "element by element");
+  expect_passes(*python_subject(misbehaving_program + std::string("honest")), "element by element");
 }
 
 #ifdef RESHARDCHECK_HAVE_NUMPY
@@ -91,7 +91,7 @@ TEST(ProcessSubjectVerdict, EveryFailureHasItsOwn) {
   for (const Row& row : rows) {
     ProcessOptions options;
     if (row.kind == VerdictKind::hang) options.deadline_ms = 2'000;
-    const auto subject = python_subject(misbehaving + std::string(row.how), options);
+    const auto subject = python_subject(misbehaving_program + std::string(row.how), options);
     const Verdict verdict = *executor.run(parsed_case("u8[8] 2@0 S(0) -> 2@2 R"), *subject);
     EXPECT_EQ(verdict.kind, row.kind) << row.how << ": " << verdict.detail;
     EXPECT_NE(verdict.detail.find(row.detail), std::string::npos) << row.how << ": " << verdict.detail;
@@ -100,7 +100,7 @@ TEST(ProcessSubjectVerdict, EveryFailureHasItsOwn) {
 }
 
 TEST(ProcessSubjectVerdict, WhatTheHelloLeavesOutIsUnsupportedAndUntouched) {
-  const auto subject = python_subject(misbehaving + std::string("narrow"));
+  const auto subject = python_subject(misbehaving_program + std::string("narrow"));
   Executor executor;
   // The second tensor alone is outside: a batch does not show it, yet nothing of the first may be written.
   const Verdict verdict =
@@ -112,7 +112,7 @@ TEST(ProcessSubjectVerdict, WhatTheHelloLeavesOutIsUnsupportedAndUntouched) {
 TEST(ProcessSubjectVerdict, AHundredCasesPassAfterACrashAndAHang) {
   Executor executor;
   for (const char* how : {"signal", "hang"}) {
-    const auto subject = python_subject(misbehaving + std::string(how), {.deadline_ms = 2'000});
+    const auto subject = python_subject(misbehaving_program + std::string(how), {.deadline_ms = 2'000});
     EXPECT_TRUE(executor.run(parsed_case("u8[8] 2@0 S(0) -> 2@2 R"), *subject)->failed());
     for (int i = 0; i < 100; ++i) {
       ASSERT_EQ(executor.run(parsed_case("u8[4] 2@0 S(0) -> 2@2 R"), *subject)->kind, VerdictKind::pass);

@@ -78,7 +78,7 @@ static void overrun_the_heap(void) {
 }
 
 static void misbehave(const char* what) {
-  int* volatile nowhere = NULL;
+  volatile int* volatile nowhere = NULL;
   if (strcmp(what, "crash") == 0) *nowhere = 1;
   if (strcmp(what, "abort") == 0) abort();
   if (strcmp(what, "exit") == 0) exit(0);

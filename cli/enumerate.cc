@@ -97,8 +97,9 @@ std::int64_t shard_cases(std::int64_t bound_cases, const EnumerationShard& shard
 
 void print_failure(Console& console, const EnumerateCommand& command, const ExhaustiveFailure& failure,
                    std::string_view event) {
-  const CaseReport report{&failure.value,  "", command.run.subject,     command.run.world,
-                          failure.verdict, 0,  where_flags(command.run)};
+  const Sequence alone{{failure.value}};
+  const CaseReport report{&alone, "", command.run.subject,     command.run.world, failure.verdict,
+                          0,      0,  where_flags(command.run)};
   if (command.json) {
     ordered_json line = report_json(report);
     line.erase("elapsed_us");

@@ -14,7 +14,6 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/runners.h"
-#include "core/layout/notation.h"
 #include "fuzz/campaign.h"
 #include "fuzz/corpus.h"
 
@@ -32,6 +31,7 @@ struct FuzzCommand {
   std::string out;
   std::string coverage;  // a file for it
   std::int64_t stop_after = 1;
+  bool sequences = false;
   bool json = false;
   bool quiet = false;
 };
@@ -45,7 +45,7 @@ class CampaignPrinter final : public CampaignObserver {
   void on_start(const CampaignOptions& options) override {
     print(command_.json ? start_json(options).dump() : first_line(options));
   }
-  void on_case(std::int64_t index, const Case& value, const Verdict& verdict) override {
+  void on_case(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict) override {
     if (command_.json && !command_.quiet) print(case_json(index, value, verdict).dump());
   }
   void on_progress(const CampaignProgress& progress) override {
@@ -65,13 +65,11 @@ class CampaignPrinter final : public CampaignObserver {
     progress_.clear();
     console_.err.line("reshardcheck: warning: " + warning);
   }
-  void on_failure(std::int64_t index, const Case& value, const Verdict& verdict) override {
-    if (command_.json || command_.quiet) return;
-    print(fmt::format("case {} fails: {}\n  {}\n  {}", index, name(verdict.kind), to_text(value), verdict.detail));
+  void on_failure(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict) override {
+    if (!command_.json && !command_.quiet) print(failure_lines(index, value, verdict));
   }
-  void on_best(const Case& value, const Verdict& verdict) override {
-    if (command_.json || command_.quiet) return;
-    print(fmt::format("  smaller: {}  ({})", to_text(value), name(verdict.kind)));
+  void on_best(const Sequence& value, const Verdict& verdict) override {
+    if (!command_.json && !command_.quiet) print(smaller_line(value, verdict));
   }
   void on_finding(const Finding& finding) override {
     print(command_.json ? finding_json(finding).dump() : finding_lines(finding));
@@ -111,6 +109,7 @@ Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
   options.world = command.run.world;
   options.where = where_flags(command.run);
   options.build = build_description();
+  options.sequences = command.sequences;
   options.cases = command.cases;
   options.seconds = command.cases == 0 && command.seconds == 0 ? default_seconds : command.seconds;
   options.stop_after = command.stop_after;
@@ -173,7 +172,9 @@ Action add_fuzz(CLI::App& app) {
   command->add_option("--seconds", options->seconds, "Stop after this long (default 20 when --cases is not given)")
       ->check(CLI::Range(0.001, 1e9))
       ->type_name("N");
-  add_number(*command, {"--cases", "Stop after this many cases", 1}, options->cases);
+  add_number(*command, {"--cases", "Stop after this many cases, or sequences", 1}, options->cases);
+  command->add_flag("--sequences", options->sequences,
+                    "Search sequences: several cases that one subject gets one after the other");
   command->add_option("--seed", options->seed, "Same seed, same cases (default: from the clock, printed)")
       ->type_name("N");
   command->add_option("--ranks", options->ranks, "Ranks of a world, at least and at most")->type_name("A..B");
@@ -190,6 +191,7 @@ Action add_fuzz(CLI::App& app) {
       "  reshardcheck fuzz --seconds 20\n"
       "  reshardcheck fuzz --subject mutant:flat-chunk --cases 2000 --seed 1 --out found\n"
       "  reshardcheck fuzz --subject reference:direct --cases 5000 --oracles all\n"
+      "  reshardcheck fuzz --subject mutant:cache-shape --sequences --cases 2000 --seed 1\n"
       "  reshardcheck fuzz --cases 100000 --ranks 2..8 --stop-after 0 --json");
   return [options](Console& console) { return fuzz(console, *options); };
 }

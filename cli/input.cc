@@ -23,20 +23,22 @@ namespace reshardcheck::cli {
 namespace {
 
 using nlohmann::json;
-using Cases = std::vector<InputCase>;
+using Sequences = std::vector<InputSequence>;
 
-Result<Case> case_of_text(std::string_view text) {
-  Result<Case> value = parse_case(text);
+Result<Sequence> sequence_of_text(std::string_view text) {
+  Result<Sequence> value = parse_sequence(text);
   if (!value) return Error{explain_error(text, value.error())};
   return value;
 }
 
-/// A case from JSON: the case itself, or an object that carries its text as "case".
-Result<Case> case_of_json(const json& value) {
+/// From JSON: a case itself, or an object that carries text as "case".
+Result<Sequence> sequence_of_json(const json& value) {
   if (value.is_object() && value.contains("case") && value["case"].is_string()) {
-    return case_of_text(value["case"].get<std::string>());
+    return sequence_of_text(value["case"].get<std::string>());
   }
-  return case_from_json(value);
+  Result<Case> single = case_from_json(value);
+  if (!single) return single.error();
+  return Sequence{{*std::move(single)}};
 }
 
 Result<json> parse_json(std::string_view text) {
@@ -48,11 +50,11 @@ Result<json> parse_json(std::string_view text) {
   return broken.ok() ? Error{"broken JSON"} : Error{explain_error(text, broken.error())};
 }
 
-Result<Case> case_of_line(std::string_view line) {
-  if (!line.starts_with('{')) return case_of_text(line);
+Result<Sequence> sequence_of_line(std::string_view line) {
+  if (!line.starts_with('{')) return sequence_of_text(line);
   const Result<json> value = parse_json(line);
   if (!value) return value.error();
-  return case_of_json(*value);
+  return sequence_of_json(*value);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -62,7 +64,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(spaces) + 1 - begin);
 }
 
-Status append_lines(std::string_view text, const std::string& name, Cases& cases) {
+Status append_lines(std::string_view text, const std::string& name, Sequences& sequences) {
   std::int64_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -71,22 +73,22 @@ Status append_lines(std::string_view text, const std::string& name, Cases& cases
     ++number;
     if (line.empty() || line.front() == '#') continue;
     std::string place = fmt::format("{}:{}", name, number);
-    Result<Case> value = case_of_line(line);
+    Result<Sequence> value = sequence_of_line(line);
     if (!value) return Error{fmt::format("{}: {}", place, value.error().reason)};
-    cases.push_back({*std::move(value), std::move(place)});
+    sequences.push_back({*std::move(value), std::move(place)});
   }
   return Ok{};
 }
 
-Status append_json(std::string_view text, const std::string& name, Cases& cases) {
+Status append_json(std::string_view text, const std::string& name, Sequences& sequences) {
   const Result<json> parsed = parse_json(text);
   if (!parsed) return Error{fmt::format("{}: {}", name, parsed.error().reason)};
   const json list = parsed->is_array() ? *parsed : json::array({*parsed});
   for (std::size_t i = 0; i < list.size(); ++i) {
     std::string place = parsed->is_array() ? fmt::format("{}[{}]", name, i) : name;
-    Result<Case> value = case_of_json(list[i]);
+    Result<Sequence> value = sequence_of_json(list[i]);
     if (!value) return Error{fmt::format("{}: {}", place, value.error().reason)};
-    cases.push_back({*std::move(value), std::move(place)});
+    sequences.push_back({*std::move(value), std::move(place)});
   }
   return Ok{};
 }
@@ -104,17 +106,17 @@ Result<std::string> read_stream(std::istream& stream, const std::string& name) {
   return text;
 }
 
-Status append_file(const std::string& name, Cases& cases) {
+Status append_file(const std::string& name, Sequences& sequences) {
   errno = 0;
   std::ifstream file(name, std::ios::binary);
   if (!file) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};
   const Result<std::string> text = read_stream(file, name);
   if (!text) return text.error();
-  return name.ends_with(".json") ? append_json(*text, name, cases) : append_lines(*text, name, cases);
+  return name.ends_with(".json") ? append_json(*text, name, sequences) : append_lines(*text, name, sequences);
 }
 
 /// All .case files of a directory and its folders, in the order of their names.
-Status append_directory(const std::string& name, Cases& cases) {
+Status append_directory(const std::string& name, Sequences& sequences) {
   std::error_code problem;
   std::vector<std::string> files;
   for (std::filesystem::recursive_directory_iterator each(name, problem), end; !problem && each != end;
@@ -124,7 +126,7 @@ Status append_directory(const std::string& name, Cases& cases) {
   if (problem) return Error{fmt::format("{}: cannot be read: {}", name, problem.message())};
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
-    const Status read = append_file(file, cases);
+    const Status read = append_file(file, sequences);
     if (!read) return read;
   }
   return Ok{};
@@ -135,19 +137,19 @@ bool looks_like_a_file(std::string_view argument) {
   return !argument.empty() && argument.find_first_of("[{ \t") == std::string_view::npos;
 }
 
-Status append_argument(const std::string& argument, Cases& cases) {
+Status append_argument(const std::string& argument, Sequences& sequences) {
   if (argument == "-") {
     const Result<std::string> text = read_stream(std::cin, "standard input");
     if (!text) return text.error();
-    return append_lines(*text, "standard input", cases);
+    return append_lines(*text, "standard input", sequences);
   }
   std::error_code ignored;  // a case is too long or too strange for a file name, which is no error here
-  if (std::filesystem::is_directory(argument, ignored)) return append_directory(argument, cases);
-  if (std::filesystem::exists(argument, ignored)) return append_file(argument, cases);
+  if (std::filesystem::is_directory(argument, ignored)) return append_directory(argument, sequences);
+  if (std::filesystem::exists(argument, ignored)) return append_file(argument, sequences);
   if (looks_like_a_file(argument)) return Error{fmt::format("{}: no such file, and no case", shortened(argument, 200))};
-  Result<Case> value = case_of_line(trimmed(argument));
+  Result<Sequence> value = sequence_of_line(trimmed(argument));
   if (!value) return value.error();
-  cases.push_back({*std::move(value), ""});
+  sequences.push_back({*std::move(value), ""});
   return Ok{};
 }
 
@@ -156,19 +158,33 @@ Status append_argument(const std::string& argument, Cases& cases) {
 std::string input_hint(std::span<const std::string> arguments) {
   std::string joined;
   for (const std::string& argument : arguments) joined += (joined.empty() ? "" : " ") + argument;
-  if (arguments.size() > 1 && parse_case(joined).ok()) {
+  if (arguments.size() > 1 && parse_sequence(joined).ok()) {
     return fmt::format("a case is one argument, in quotes: {}", shell_word(joined));
   }
   return "'reshardcheck run --help' shows the notation with examples";
 }
 
-Result<std::vector<InputCase>> read_input(std::span<const std::string> arguments) {
-  Cases cases;
+Result<std::vector<InputSequence>> read_sequences(std::span<const std::string> arguments) {
+  Sequences sequences;
   for (const std::string& argument : arguments) {
-    const Status read = append_argument(argument, cases);
+    const Status read = append_argument(argument, sequences);
     if (!read) return read.error();
   }
-  if (cases.empty()) return Error{"there is no case in the input"};
+  if (sequences.empty()) return Error{"there is no case in the input"};
+  return sequences;
+}
+
+Result<std::vector<InputCase>> read_input(std::span<const std::string> arguments) {
+  Result<Sequences> sequences = read_sequences(arguments);
+  if (!sequences) return sequences.error();
+  std::vector<InputCase> cases;
+  for (InputSequence& each : *sequences) {
+    if (each.value.steps.size() > 1) {
+      return Error{fmt::format("{}{}a sequence of {} steps; this command takes one case at a time", each.place,
+                               each.place.empty() ? "" : ": ", each.value.steps.size())};
+    }
+    cases.push_back({std::move(each.value.steps.front()), std::move(each.place)});
+  }
   return cases;
 }
 

@@ -1,9 +1,10 @@
-// Input: the cases that arguments name.
+// Input: the cases, and sequences of cases, that arguments name.
 //
 // An argument is case text, a JSON object, the name of a file or of a directory of .case files, or "-" for standard
 // input. In a file a case stands on a line of its own, as text or as JSON; blank lines and lines that begin with #
-// are skipped. A JSON line may also be an object with a member "case", which is what `run --json` prints and golden
-// files hold. A file that ends in .json is one JSON value: a case or a list of cases.
+// are skipped. Where a case may stand, several with " >> " between them are a sequence (fuzz/sequence.h). A JSON line
+// may also be an object with a member "case", which is what `run --json` prints and golden files hold. A file that ends
+// in .json is one JSON value: a case or a list of cases.
 //
 // All arguments are read before anything runs, and the first invalid line refuses them all: a run that stops half
 // way over a typing error has told nobody anything.
@@ -16,16 +17,25 @@
 
 #include "core/layout/case.h"
 #include "core/layout/result.h"
+#include "fuzz/sequence.h"
 
 namespace reshardcheck::cli {
 
-struct InputCase {
-  Case value;
-  std::string place;  // "golden/m2n_matrix.cases:12"; empty for a case on the command line
+struct InputSequence {
+  Sequence value;
+  std::string place;  // "golden/m2n_matrix.cases:12"; empty for what stands on the command line
 };
 
-/// The cases of all arguments in order, at least one. The Error's reason is the whole message, up to three lines: what
-/// is wrong, the line and a caret under the place.
+/// The sequences of all arguments in order, at least one. The Error's reason is the whole message, up to three lines:
+/// what is wrong, the line and a caret under the place.
+Result<std::vector<InputSequence>> read_sequences(std::span<const std::string> arguments);
+
+struct InputCase {
+  Case value;
+  std::string place;
+};
+
+/// The same for commands that take cases by themselves; a sequence of several is an Error.
 Result<std::vector<InputCase>> read_input(std::span<const std::string> arguments);
 
 /// The hint that goes with wrong input: what to type instead, where that can be told.
@@ -39,6 +49,7 @@ inline constexpr std::string_view notation_help =
     "  placements, one per mesh axis: R replicates; S(0) shards dim 0; S(0,balanced) S(0,even) S(0,padded)\n"
     "    S(0,pad=4) S(0,cuts=3|5) S(0,segments=6|2|2) _S(0,2) shard it by another rule\n"
     "  options: world=N domain=N[@A] fill=digits|hash|special|provenance seed=N refits=N chunk=N gap=N batch=N\n"
-    "    faults=KIND@N\n";
+    "    faults=KIND@N\n"
+    "Several cases with >> between them are a sequence: one subject gets them one after the other.\n";
 
 }  // namespace reshardcheck::cli

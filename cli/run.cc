@@ -4,6 +4,7 @@
 // case is followed by what went wrong and by the commands to go on with.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <memory>
@@ -14,8 +15,8 @@
 #include "cli/options.h"
 #include "cli/runners.h"
 #include "cli/verdict_report.h"
-#include "core/layout/notation.h"
 #include "fuzz/corpus.h"
+#include "fuzz/sequence.h"
 #include "verifier/runner.h"
 
 namespace reshardcheck::cli {
@@ -50,10 +51,23 @@ class Printer {
   std::array<std::int64_t, verdict_kinds> counts_{};
 };
 
-std::int64_t total_bytes(const Case& value) {
+/// What a row says of the size of a case; of a sequence, the ranks of its largest world and the sums of the rest.
+struct Totals {
+  std::int64_t ranks = 0;
+  std::int64_t tensors = 0;
+  std::int64_t elements = 0;
   std::int64_t bytes = 0;
-  for (const TensorCase& tensor : value.tensors) bytes += elements(tensor.shape()) * width_bytes(tensor.dtype);
-  return bytes;
+};
+
+Totals totals_of(const Sequence& sequence) {
+  Totals totals;
+  for (const Case& step : sequence.steps) {
+    totals.ranks = std::max(totals.ranks, step.world_ranks());
+    totals.tensors += std::ssize(step.tensors);
+    totals.elements += step.total_elements();
+    for (const TensorCase& tensor : step.tensors) totals.bytes += elements(tensor.shape()) * width_bytes(tensor.dtype);
+  }
+  return totals;
 }
 
 std::vector<Table::Column> columns() {
@@ -78,13 +92,13 @@ void Printer::start(std::size_t cases) {
 
 void Printer::print_row(const CaseReport& report) {
   constexpr std::size_t what_width = 72;
-  const Case& value = *report.value;
-  const std::string what = report.place.empty() ? to_text(value) : report.place + "  " + to_text(value);
-  std::string row =
-      table_.row({std::to_string(number_), std::to_string(value.world_ranks()), std::to_string(value.tensors.size()),
-                  std::to_string(value.total_elements()), std::to_string(total_bytes(value)),
-                  std::to_string(report.verdict.wrong_elements), std::string(name(report.verdict.kind)),
-                  std::to_string(report.elapsed_us), shortened(what, what_width)});
+  const Totals totals = totals_of(*report.value);
+  const std::string text = to_text(*report.value);
+  const std::string what = report.place.empty() ? text : report.place + "  " + text;
+  std::string row = table_.row({std::to_string(number_), std::to_string(totals.ranks), std::to_string(totals.tensors),
+                                std::to_string(totals.elements), std::to_string(totals.bytes),
+                                std::to_string(report.verdict.wrong_elements), std::string(name(report.verdict.kind)),
+                                std::to_string(report.elapsed_us), shortened(what, what_width)});
   console_.out.line(console_.out.paint(report.verdict.failed() ? Colour::red : Colour::plain, row));
 }
 
@@ -102,7 +116,7 @@ void Printer::report(const CaseReport& report) {
   if (failed) {
     console_.out.line(fmt::format("{}\n#   shrink: {}", failure_lines(report, "#   "), shrink_command(report)));
   } else if (report.verdict.kind == VerdictKind::unsupported) {
-    console_.out.line("#   " + report.verdict.detail);
+    console_.out.line("#   " + detail_text(report));
   }
 }
 
@@ -126,26 +140,29 @@ ExitCode Printer::exit_code() const {
 }
 
 /// Every case is held against the memory limit before the first one runs.
-Status check_sizes(const std::vector<InputCase>& cases, std::int64_t max_bytes) {
-  for (const InputCase& each : cases) {
+Status check_sizes(const std::vector<InputSequence>& input, std::int64_t max_bytes) {
+  for (const InputSequence& each : input) {
     const std::string place = each.place.empty() ? "" : each.place + ": ";
-    const Result<std::int64_t> needed = Executor::bytes_needed(each.value);
-    if (!needed) return Error{place + needed.error().reason};
-    if (*needed > max_bytes) {
-      return Error{fmt::format("{}the case needs {} bytes ({}), more than the {} allowed ({})", place, *needed,
-                               human_bytes(*needed), max_bytes, human_bytes(max_bytes))};
+    for (std::size_t step = 0; step < each.value.steps.size(); ++step) {
+      const std::string where = place + step_prefix(each.value, step);
+      const Result<std::int64_t> needed = Executor::bytes_needed(each.value.steps[step]);
+      if (!needed) return Error{where + needed.error().reason};
+      if (*needed > max_bytes) {
+        return Error{fmt::format("{}the case needs {} bytes ({}), more than the {} allowed ({})", where, *needed,
+                                 human_bytes(*needed), max_bytes, human_bytes(max_bytes))};
+      }
     }
   }
   return Ok{};
 }
 
-Result<CaseReport> run_case(const InputCase& input, Runner& runner, const RunOptions& options) {
+Result<CaseReport> run_one(const InputSequence& input, Runner& runner, const RunOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
-  Result<Verdict> verdict = runner.run(input.value);
+  Result<SequenceVerdict> verdict = run_sequence(runner, input.value);
   const auto elapsed = std::chrono::steady_clock::now() - begin;
   if (!verdict) return verdict.error();
-  CaseReport report{&input.value,        input.place, options.subject,     options.world,
-                    *std::move(verdict), 0,           where_flags(options)};
+  CaseReport report{&input.value,  input.place, options.subject,     options.world, std::move(verdict->verdict),
+                    verdict->step, 0,           where_flags(options)};
   report.elapsed_us = std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count();
   return report;
 }
@@ -165,15 +182,15 @@ ExitCode run(Console& console, const RunCommand& command) {
   if (!runner) {
     return fail(console, ExitCode::usage, runner.error().reason, "'reshardcheck subjects' lists what can be judged");
   }
-  const Result<std::vector<InputCase>> cases = read_input(command.arguments);
+  const Result<std::vector<InputSequence>> cases = read_sequences(command.arguments);
   if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const Status sizes = check_sizes(*cases, options->max_bytes);
   if (!sizes) return fail(console, ExitCode::usage, sizes.error().reason, "--max-bytes SIZE allows more, such as 16G");
 
   Printer printer(console, command, cases->size());
   std::vector<JunitCase> junit;
-  for (const InputCase& input : *cases) {
-    const Result<CaseReport> report = run_case(input, **runner, command.run);
+  for (const InputSequence& input : *cases) {
+    const Result<CaseReport> report = run_one(input, **runner, command.run);
     if (!report) {
       const ExitCode code = (*runner)->broken() ? ExitCode::environment : ExitCode::usage;
       return fail(console, code, report.error().reason);
@@ -181,7 +198,7 @@ ExitCode run(Console& console, const RunCommand& command) {
     printer.report(*report);
     if (!command.junit.empty()) {
       junit.push_back(
-          {to_text(input.value), report->subject, report->verdict.kind, report->verdict.detail, report->elapsed_us});
+          {to_text(input.value), report->subject, report->verdict.kind, detail_text(*report), report->elapsed_us});
     }
     if (console.out.closed()) break;
   }
@@ -206,12 +223,14 @@ Action add_run(CLI::App& app) {
   command->add_flag("--json", options->json, "Print one JSON object a case");
   command->add_option("--junit", options->junit, "Also write JUnit XML to this file")->type_name("FILE");
   command->add_flag("--quiet", options->quiet, "Print failing cases only");
-  command->footer(std::string(notation_help) +
-                  "Examples:\n"
-                  "  reshardcheck run 'bf16[8,8] 2@0 S(0) -> 4@2 S(1)'\n"
-                  "  reshardcheck run golden/m2n_matrix.cases --subject reference:direct --quiet\n"
-                  "  reshardcheck run 'u8[6] 2x2@0 S(0),S(0) -> 1@4 R' --subject mutant:flat-chunk\n"
-                  "  reshardcheck run crashing/*.case --json --junit results.xml");
+  command->footer(
+      std::string(notation_help) +
+      "Examples:\n"
+      "  reshardcheck run 'bf16[8,8] 2@0 S(0) -> 4@2 S(1)'\n"
+      "  reshardcheck run golden/m2n_matrix.cases --subject reference:direct --quiet\n"
+      "  reshardcheck run 'u8[6] 2x2@0 S(0),S(0) -> 1@4 R' --subject mutant:flat-chunk\n"
+      "  reshardcheck run 'u8[4] 2@0 S(0) -> 1@2 R >> u8[6] 2@0 S(0) -> 1@2 R' --subject mutant:cache-shape\n"
+      "  reshardcheck run crashing/*.case --json --junit results.xml");
   return [options](Console& console) { return run(console, *options); };
 }
 

@@ -10,8 +10,8 @@
 #include "cli/options.h"
 #include "cli/runners.h"
 #include "cli/verdict_report.h"
-#include "core/layout/notation.h"
 #include "fuzz/corpus.h"
+#include "fuzz/sequence.h"
 #include "fuzz/shrinker.h"
 #include "verifier/runner.h"
 
@@ -29,45 +29,44 @@ struct ShrinkCommand {
   bool quiet = false;
 };
 
-/// Shrinks the cases of one command line, one after the other, with one runner.
+/// Shrinks the cases and sequences of one command line, one after the other, with one runner.
 class Session {
  public:
   Session(Console& console, const ShrinkCommand& command, Runner& runner)
       : console_(console), command_(command), runner_(runner) {}
 
-  ExitCode shrink_case(const Case& value) {
-    const Result<Verdict> verdict = runner_.run(value);
+  ExitCode shrink_one(const Sequence& value) {
+    const Result<SequenceVerdict> verdict = run_sequence(runner_, value);
     if (!verdict && runner_.broken()) return fail(console_, ExitCode::environment, verdict.error().reason);
     if (!verdict) return fail(console_, ExitCode::usage, verdict.error().reason, "--max-bytes SIZE allows more");
-    if (!verdict->failed()) {
-      print_event("passes", value, *verdict);
+    if (!verdict->verdict.failed()) {
+      print_event("passes", value, verdict->verdict);
       return ExitCode::clean;
     }
-    print_event("fails", value, *verdict);
-    const RunCase run = [this](const Case& smaller) -> std::optional<Verdict> {
-      Result<Verdict> smaller_verdict = runner_.run(smaller);
+    print_event("fails", value, verdict->verdict);
+    const RunSequence run = [this](const Sequence& smaller) -> std::optional<SequenceVerdict> {
+      Result<SequenceVerdict> smaller_verdict = run_sequence(runner_, smaller);
       if (!smaller_verdict) return std::nullopt;
       return *std::move(smaller_verdict);
     };
-    const ShrinkResult result = shrink(value, *verdict, run, shrink_options());
-    return report(value, *verdict, result);
+    return report(value, *verdict, shrink_sequence(value, *verdict, run, shrink_options()));
   }
 
  private:
-  ShrinkOptions shrink_options() {
-    ShrinkOptions options;
+  SequenceShrinkOptions shrink_options() {
+    SequenceShrinkOptions options;
     options.max_runs = command_.max_runs;
     options.out_of_time = [this] { return InterruptGuard::interrupted() || console_.out.closed(); };
-    options.on_best = [this](const Case& best, const Verdict& verdict) {
+    options.on_best = [this](const Sequence& best, const Verdict& verdict) {
       if (!command_.quiet) print_event("smaller", best, verdict);
     };
-    options.on_slipped = [this](const Case& slipped, const Verdict& verdict) {
+    options.on_slipped = [this](const Sequence& slipped, const Verdict& verdict) {
       if (!command_.quiet) print_event("another failure", slipped, verdict);
     };
     return options;
   }
 
-  void print_event(std::string_view event, const Case& value, const Verdict& verdict) {
+  void print_event(std::string_view event, const Sequence& value, const Verdict& verdict) {
     if (command_.json) {
       const ordered_json line{{"event", event}, {"case", to_text(value)}, {"verdict", name(verdict.kind)}};
       console_.out.line(line.dump());
@@ -76,9 +75,12 @@ class Session {
     }
   }
 
-  ExitCode report(const Case& original, const Verdict& original_verdict, const ShrinkResult& result) {
-    const CaseReport minimal{&result.minimal, "", command_.run.subject,     command_.run.world,
-                             result.verdict,  0,  where_flags(command_.run)};
+  ExitCode report(const Sequence& original, const SequenceVerdict& original_verdict,
+                  const SequenceShrinkResult& result) {
+    const std::size_t last = result.minimal.steps.size() - 1;
+    const CaseReport minimal{
+        &result.minimal,          "", command_.run.subject, command_.run.world, result.verdict, last, 0,
+        where_flags(command_.run)};
     std::string file;
     if (!command_.out.empty()) {
       const Result<std::string> written =
@@ -104,7 +106,8 @@ class Session {
     return ExitCode::findings;
   }
 
-  Finding finding(const Case& original, const Verdict& original_verdict, const ShrinkResult& result) const {
+  Finding finding(const Sequence& original, const SequenceVerdict& original_verdict,
+                  const SequenceShrinkResult& result) const {
     Finding found;
     found.minimal = result.minimal;
     found.original = original;
@@ -131,13 +134,13 @@ ExitCode shrink_all(Console& console, const ShrinkCommand& command) {
   if (!runner) {
     return fail(console, ExitCode::usage, runner.error().reason, "'reshardcheck subjects' lists what can be judged");
   }
-  const Result<std::vector<InputCase>> cases = read_input(command.arguments);
+  const Result<std::vector<InputSequence>> cases = read_sequences(command.arguments);
   if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const InterruptGuard guard;
   Session session(console, command, **runner);
   ExitCode code = ExitCode::clean;
-  for (const InputCase& input : *cases) {
-    const ExitCode each = session.shrink_case(input.value);
+  for (const InputSequence& input : *cases) {
+    const ExitCode each = session.shrink_one(input.value);
     if (each == ExitCode::usage || each == ExitCode::environment) return each;
     if (each != ExitCode::clean) code = each;
     if (console.out.closed() || InterruptGuard::interrupted()) break;

@@ -44,15 +44,17 @@ std::string arguments_of(const CaseReport& report) {
 
 ordered_json report_json(const CaseReport& report) {
   const Verdict& verdict = report.verdict;
-  ordered_json result{{"case", to_text(*report.value)},     {"verdict", name(verdict.kind)}, {"detail", verdict.detail},
-                      {"seed", report.value->options.seed}, {"subject", report.subject},     {"world", report.world},
+  ordered_json result{{"case", to_text(*report.value)}, {"verdict", name(verdict.kind)},
+                      {"detail", verdict.detail},       {"seed", report.value->steps.front().options.seed},
+                      {"subject", report.subject},      {"world", report.world},
                       {"elapsed_us", report.elapsed_us}};
+  if (report.value->steps.size() > 1) result["step"] = report.step + 1;
   if (!report.place.empty()) result["place"] = report.place;
   if (!verdict.failed()) return result;
   result["oracle"] = verdict.oracle;
   result["wrong_elements"] = verdict.wrong_elements;
   result["wrong"] = ordered_json::array();
-  for (const WrongElement& wrong : verdict.wrong) result["wrong"].push_back(wrong_json(*report.value, wrong));
+  for (const WrongElement& wrong : verdict.wrong) result["wrong"].push_back(wrong_json(report.judged(), wrong));
   return result;
 }
 
@@ -71,12 +73,16 @@ std::string to_text(const Case& value, const WrongElement& wrong) {
   return result;
 }
 
+std::string detail_text(const CaseReport& report) {
+  return step_prefix(*report.value, report.step) + report.verdict.detail;
+}
+
 std::string failure_lines(const CaseReport& report, std::string_view prefix) {
   const std::string text = to_text(*report.value);
   const Verdict& verdict = report.verdict;
-  std::string result = fmt::format("{}{}\n{}{}\n", prefix, text, prefix, verdict.detail);
+  std::string result = fmt::format("{}{}\n{}{}\n", prefix, text, prefix, detail_text(report));
   for (const WrongElement& wrong : verdict.wrong) {
-    result += fmt::format("{}  {}\n", prefix, to_text(*report.value, wrong));
+    result += fmt::format("{}  {}\n", prefix, to_text(report.judged(), wrong));
   }
   const std::int64_t unseen = verdict.wrong_elements - std::ssize(verdict.wrong);
   if (!verdict.wrong.empty() && unseen > 0) result += fmt::format("{}  and {} more\n", prefix, unseen);

@@ -11,6 +11,7 @@
 #include "fuzz/features.h"
 #include "fuzz/inflight.h"
 #include "fuzz/relation.h"
+#include "fuzz/sequence.h"
 #include "fuzz/shrinker.h"
 
 namespace reshardcheck {
@@ -35,8 +36,8 @@ constexpr double shrink_grace_seconds = 10;
 /// A failure that is not yet a finding.
 struct Failure {
   std::int64_t index = 0;
-  Case value;
-  Verdict verdict;
+  Sequence value;
+  SequenceVerdict verdict;
 };
 
 class Campaign {
@@ -105,7 +106,7 @@ class Campaign {
         generator = everything ? whole : draw_swarm(choices, whole);
       }
       RandomChoices choices(block_random.split());
-      const Status done = judge(index, next_case(choices, generator));
+      const Status done = judge(index, next(choices, generator));
       if (!done) return done;
       if (std::optional<std::string> broken = runner_->broken()) {
         result_.environment = *std::move(broken);
@@ -115,23 +116,30 @@ class Campaign {
     return Ok{};
   }
 
+  Sequence draw(Choices& choices, const GeneratorOptions& generator) const {
+    if (options_.sequences) return draw_sequence(choices, generator);
+    return {{generate_case(choices, generator)}};
+  }
+
   /// The candidate that shows most of what no case has shown yet; the first of equals.
-  Case next_case(Choices& choices, const GeneratorOptions& generator) {
-    Case best = generate_case(choices, generator);
-    FeatureVector features = features_of(best);
+  Sequence next(Choices& choices, const GeneratorOptions& generator) {
+    Sequence best = draw(choices, generator);
     for (int drawn = 1; drawn < options_.candidates; ++drawn) {
-      Case other = generate_case(choices, generator);
-      const FeatureVector other_features = features_of(other);
-      if (result_.coverage.new_pairs(other_features) <= result_.coverage.new_pairs(features)) continue;
-      best = std::move(other);
-      features = other_features;
+      Sequence other = draw(choices, generator);
+      if (new_pairs(other) > new_pairs(best)) best = std::move(other);
     }
-    result_.coverage.add(features);
+    for (const Case& step : best.steps) result_.coverage.add(features_of(step));
     return best;
   }
 
-  Status judge(std::int64_t index, const Case& value) {
-    const std::optional<Verdict> verdict = run_once(value);
+  [[nodiscard]] std::int64_t new_pairs(const Sequence& value) const {
+    std::int64_t pairs = 0;
+    for (const Case& step : value.steps) pairs += result_.coverage.new_pairs(features_of(step));
+    return pairs;
+  }
+
+  Status judge(std::int64_t index, const Sequence& value) {
+    const std::optional<SequenceVerdict> verdict = run_once(value);
     ++result_.cases;
     note(value, verdict);
     if (!verdict) {
@@ -139,13 +147,13 @@ class Campaign {
       return Ok{};
     }
     observer_.on_case(index, value, *verdict);
-    ++result_.verdicts[static_cast<std::size_t>(verdict->kind)];
-    if (verdict->failed()) {
+    ++result_.verdicts[static_cast<std::size_t>(verdict->verdict.kind)];
+    if (verdict->verdict.failed()) {
       const Status kept = keep({index, value, *verdict});
       if (!kept) return kept;
     }
-    if (options_.relations && verdict->kind == VerdictKind::pass) {
-      const Status related = judge_related(index, value);
+    if (options_.relations && !options_.sequences && verdict->verdict.kind == VerdictKind::pass) {
+      const Status related = judge_related(index, value.steps.front());
       if (!related) return related;
     }
     observer_.on_progress({result_.cases, std::ssize(result_.findings), fraction()});
@@ -161,29 +169,30 @@ class Campaign {
       related = related_cases(value, all_relations[next_relation_++ % relations], choices);
     }
     for (const RelatedCase& each : related) {
-      const std::optional<Verdict> verdict = run_once(each.value);
-      note(each.value, verdict);
-      if (!verdict || !verdict->failed() || enough()) continue;
-      const Status kept = keep({index, each.value, relation_verdict(each.relation, *verdict)});
+      const Sequence alone{{each.value}};
+      const std::optional<SequenceVerdict> verdict = run_once(alone);
+      note(alone, verdict);
+      if (!verdict || !verdict->verdict.failed() || enough()) continue;
+      const Status kept = keep({index, alone, {relation_verdict(each.relation, verdict->verdict), 0}});
       if (!kept) return kept;
     }
     return Ok{};
   }
 
-  std::optional<Verdict> run_once(const Case& value) {
-    if (!inflight_.begin(value) && !inflight_told_) {
+  std::optional<SequenceVerdict> run_once(const Sequence& value) {
+    if (!inflight_.begin(to_text(value)) && !inflight_told_) {
       inflight_told_ = true;
       observer_.on_warning("the case in flight cannot be noted under " + options_.out_directory +
                            ": is the disk full?");
     }
-    Result<Verdict> verdict = runner_->run(value);
+    Result<SequenceVerdict> verdict = run_sequence(*runner_, value);
     inflight_.end();
     if (!verdict) return std::nullopt;
     return *std::move(verdict);
   }
 
-  void note(const Case& value, const std::optional<Verdict>& verdict) {
-    const std::string line = to_text(value) + " " + std::string(verdict ? name(verdict->kind) : "skipped");
+  void note(const Sequence& value, const std::optional<SequenceVerdict>& verdict) {
+    const std::string line = to_text(value) + " " + std::string(verdict ? name(verdict->verdict.kind) : "skipped");
     result_.digest = XXH3_64bits_withSeed(line.data(), line.size(), result_.digest);
   }
 
@@ -198,10 +207,11 @@ class Campaign {
       std::vector<Failure> slipped;
       Finding finding = minimise(open[i], slipped);
       for (Failure& each : slipped) {
-        const bool followed = !known.emplace(bucket(each.verdict.kind), true).second || options_.stop_after == 1;
+        const bool followed =
+            !known.emplace(bucket(each.verdict.verdict.kind), true).second || options_.stop_after == 1;
         if (!followed) open.push_back(std::move(each));
       }
-      known.emplace(bucket(open[i].verdict.kind), true);
+      known.emplace(bucket(open[i].verdict.verdict.kind), true);
       const Status added = add(std::move(finding));
       if (!added) return added;
     }
@@ -211,7 +221,9 @@ class Campaign {
   Finding minimise(const Failure& failure, std::vector<Failure>& slipped) {
     Finding finding;
     finding.minimal = finding.original = failure.value;
-    finding.verdict = finding.original_verdict = failure.verdict;
+    finding.minimal.steps.resize(failure.verdict.step + 1);
+    finding.original_verdict = failure.verdict;
+    finding.verdict = failure.verdict.verdict;
     finding.subject = options_.subject;
     finding.world = options_.world;
     finding.where = options_.where;
@@ -225,40 +237,47 @@ class Campaign {
       shrink_finding(finding, flaky, slipped);
     }
     if (flaky) mark_flaky(finding);
-    if (names_relation(finding.original_verdict)) finding.verdict.oracle = finding.original_verdict.oracle;
-    finding.bucket = std::string(bucket(finding.verdict.kind)) + " " + feature_words(finding.minimal);
+    const Verdict& first_seen = finding.original_verdict.verdict;
+    if (names_relation(first_seen)) finding.verdict.oracle = first_seen.oracle;
+    finding.bucket = bucket(finding.verdict.kind);
+    for (const Case& step : finding.minimal.steps) {
+      finding.bucket += (&step == &finding.minimal.steps.front() ? " " : " >> ") + feature_words(step);
+    }
     return finding;
   }
 
   /// Makes the finding's minimal case smaller. A case of a flaky finding gets several runs to fail in.
   void shrink_finding(Finding& finding, bool flaky, std::vector<Failure>& slipped) {
-    ShrinkOptions shrinking;
-    shrinking.max_runs = options_.shrink_runs;
+    SequenceShrinkOptions shrinking;
+    shrinking.max_runs = options_.shrink_runs * std::ssize(finding.minimal.steps);
     shrinking.out_of_time = [this] { return out_of_time(shrink_grace_seconds); };
-    shrinking.on_best = [this](const Case& value, const Verdict& verdict) { observer_.on_best(value, verdict); };
-    shrinking.on_slipped = [&](const Case& value, const Verdict& verdict) {
-      slipped.push_back({finding.case_index, value, verdict});
+    shrinking.on_best = [this](const Sequence& value, const Verdict& verdict) { observer_.on_best(value, verdict); };
+    shrinking.on_slipped = [&](const Sequence& value, const Verdict& verdict) {
+      slipped.push_back({finding.case_index, value, {verdict, value.steps.size() - 1}});
     };
-    const RunCase run = [&](const Case& value) { return flaky ? run_until_failure(value) : run_once(value); };
-    ShrinkResult shrunk = shrink(finding.minimal, finding.verdict, run, shrinking);
+    const RunSequence run = [&](const Sequence& value) { return flaky ? run_until_failure(value) : run_once(value); };
+    const SequenceVerdict failed{finding.verdict, finding.minimal.steps.size() - 1};
+    SequenceShrinkResult shrunk = shrink_sequence(finding.minimal, failed, run, shrinking);
     finding.minimal = std::move(shrunk.minimal);
     finding.verdict = std::move(shrunk.verdict);
     finding.shrink_runs += shrunk.runs;
     finding.one_minimal = shrunk.one_minimal;
   }
 
-  std::int64_t failures(const Case& value, std::int64_t runs) {
+  std::int64_t failures(const Sequence& value, std::int64_t runs) {
     std::int64_t failed = 0;
     for (std::int64_t i = 0; i < runs; ++i) {
-      const std::optional<Verdict> verdict = run_once(value);
-      failed += verdict && verdict->failed() ? 1 : 0;
+      const std::optional<SequenceVerdict> verdict = run_once(value);
+      failed += verdict && verdict->verdict.failed() ? 1 : 0;
     }
     return failed;
   }
 
-  std::optional<Verdict> run_until_failure(const Case& value) {
-    std::optional<Verdict> verdict;
-    for (std::int64_t i = 0; i < options_.flaky_runs && !(verdict && verdict->failed()); ++i) verdict = run_once(value);
+  std::optional<SequenceVerdict> run_until_failure(const Sequence& value) {
+    std::optional<SequenceVerdict> verdict;
+    for (std::int64_t i = 0; i < options_.flaky_runs && !(verdict && verdict->verdict.failed()); ++i) {
+      verdict = run_once(value);
+    }
     return verdict;
   }
 

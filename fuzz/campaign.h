@@ -7,6 +7,8 @@
 //   3. confirm a failure by running it again (a case that fails k times of n is flaky), shrink it, merge it with
 //      what is known of its bucket, write it to the corpus
 //   4. go on until the budget or the number of findings ends it
+// With sequences, all of this goes for sequences of cases (sequence.h) instead: what is drawn, run, confirmed, shrunk
+// and kept is then several cases that one subject gets one after the other. A case by itself is a sequence of one step.
 // The cases, the verdicts and every line depend on the options alone; the clock only ends a budget in seconds.
 #pragma once
 
@@ -23,6 +25,7 @@
 #include "fuzz/coverage.h"
 #include "fuzz/generator.h"
 #include "fuzz/inflight.h"
+#include "fuzz/sequence.h"
 #include "verifier/runner.h"
 #include "verifier/verdict.h"
 
@@ -33,16 +36,17 @@ struct CampaignOptions {
   std::string world = "sim";          // for the lines that name it; where cases run is for make_runner to say
   std::string build;                  // version and build type, for the first line
   std::uint64_t seed = 0;
-  std::int64_t cases = 0;               // budget in cases; 0: none
+  bool sequences = false;               // sequences of cases instead of cases
+  std::int64_t cases = 0;               // budget in cases (or sequences); 0: none
   double seconds = 0;                   // budget in seconds of `clock_seconds`; 0: none. One of the two must be set
   std::int64_t stop_after = 1;          // distinct findings; 0: go on to the end of the budget
   std::int64_t confirm_runs = 3;        // runs that decide whether a failure is flaky, the first included
-  std::int64_t shrink_runs = 1'000;     // budget of one minimisation, in runs
+  std::int64_t shrink_runs = 1'000;     // budget of one minimisation, in runs, for each step
   std::int64_t flaky_runs = 40;         // runs that a case of a flaky finding gets to fail again
   std::int64_t swarm_block_cases = 50;  // cases that share one swarm configuration
   bool swarm = true;
   int candidates = 2;      // drawn for every case; the one with most unseen pairs of features is run. 1: no steering
-  bool relations = false;  // a case that passes is followed by what one relation derives from it
+  bool relations = false;  // a case that passes is followed by what one relation derives from it; not in sequences
   GeneratorOptions generator;
   ExecutorOptions executor;
   std::string where;                      // flags of a command that runs cases in the same place again
@@ -66,7 +70,7 @@ struct CampaignResult {
   CampaignEnd end = CampaignEnd::clean;
   std::int64_t cases = 0;
   std::array<std::int64_t, verdict_kinds> verdicts{};  // cases by VerdictKind
-  std::int64_t skipped = 0;                            // cases that needed more memory than allowed
+  std::int64_t skipped = 0;                            // of them, those that needed more memory than allowed
   std::vector<Finding> findings;                       // distinct, in the order found
   std::string environment;                             // what surprised, when end is environment
   Coverage coverage;                                   // of the cases run
@@ -82,15 +86,15 @@ class CampaignObserver {
   virtual void on_left_in_flight(const LeftInFlight& left) { (void)left; }
   /// Something that a person should know and that stops nothing.
   virtual void on_warning(const std::string& warning) { (void)warning; }
-  virtual void on_case(std::int64_t index, const Case& value, const Verdict& verdict) {
+  virtual void on_case(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict) {
     (void)index, (void)value, (void)verdict;
   }
   virtual void on_progress(const CampaignProgress& progress) { (void)progress; }  // after every case
   /// A failure has been seen (before it is shrunk), and each simpler form of it while it is shrunk.
-  virtual void on_failure(std::int64_t index, const Case& value, const Verdict& verdict) {
+  virtual void on_failure(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict) {
     (void)index, (void)value, (void)verdict;
   }
-  virtual void on_best(const Case& value, const Verdict& verdict) { (void)value, (void)verdict; }
+  virtual void on_best(const Sequence& value, const Verdict& verdict) { (void)value, (void)verdict; }
   virtual void on_finding(const Finding& finding) { (void)finding; }
   virtual void on_end(const CampaignOptions& options, const CampaignResult& result) { (void)options, (void)result; }
 };
@@ -104,13 +108,18 @@ Result<CampaignResult> run_campaign(const CampaignOptions& options, CampaignObse
 [[nodiscard]] std::string first_line(const CampaignOptions& options);
 [[nodiscard]] std::string last_line(const CampaignOptions& options, const CampaignResult& result);
 
+/// The lines that tell a person of a failure that is not yet shrunk, and of a simpler form of it.
+[[nodiscard]] std::string failure_lines(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict);
+[[nodiscard]] std::string smaller_line(const Sequence& value, const Verdict& verdict);
+
 /// The lines that tell a person of one finding.
 [[nodiscard]] std::string finding_lines(const Finding& finding);
 
 /// The same as JSON objects, one line each: {"event":"start",...}, {"event":"case",...}, {"event":"finding",...},
-/// {"event":"end",...}.
+/// {"event":"end",...}. Where a case is a sequence of several steps, "case" has all of them and "step" the one that
+/// failed, or the last, from 1.
 nlohmann::json start_json(const CampaignOptions& options);
-nlohmann::json case_json(std::int64_t index, const Case& value, const Verdict& verdict);
+nlohmann::json case_json(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict);
 nlohmann::json finding_json(const Finding& finding);
 nlohmann::json end_json(const CampaignOptions& options, const CampaignResult& result);
 

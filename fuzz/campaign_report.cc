@@ -11,17 +11,20 @@ namespace {
 
 using nlohmann::json;
 
+std::string_view noun(const CampaignOptions& options) { return options.sequences ? "sequence" : "case"; }
+
 std::string budget_text(const CampaignOptions& options) {
   std::string text;
-  if (options.cases > 0) text = fmt::format("{} cases", options.cases);
+  if (options.cases > 0) text = fmt::format("{} {}s", options.cases, noun(options));
   if (options.seconds > 0) text += fmt::format("{}{:g} s", text.empty() ? "" : " or ", options.seconds);
   return text;
 }
 
 /// The command that runs the campaign again.
 std::string campaign_command(const CampaignOptions& options, std::int64_t cases) {
-  std::string command = fmt::format("reshardcheck fuzz --subject {} --cases {} --seed {}", shell_word(options.subject),
-                                    cases, options.seed);
+  std::string command =
+      fmt::format("reshardcheck fuzz{} --subject {} --cases {} --seed {}", options.sequences ? " --sequences" : "",
+                  shell_word(options.subject), cases, options.seed);
   if (!options.where.empty()) command += " " + options.where;
   if (options.relations) command += " --oracles all";
   const GeneratorOptions usual;
@@ -72,7 +75,7 @@ std::string last_line(const CampaignOptions& options, const CampaignResult& resu
   if (result.end == CampaignEnd::environment) {
     return fmt::format("environment: {}; try: reshardcheck doctor", result.environment);
   }
-  std::string counts = fmt::format("{} {}", result.cases, result.cases == 1 ? "case" : "cases");
+  std::string counts = fmt::format("{} {}{}", result.cases, noun(options), result.cases == 1 ? "" : "s");
   if (result.skipped > 0) counts += fmt::format(" ({} too large to run)", result.skipped);
   const std::int64_t unsupported = result.verdicts[static_cast<std::size_t>(VerdictKind::unsupported)];
   if (unsupported > 0) counts += fmt::format(" ({} not supported by the subject)", unsupported);
@@ -84,12 +87,21 @@ std::string last_line(const CampaignOptions& options, const CampaignResult& resu
                      command_of(options, result));
 }
 
+std::string failure_lines(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict) {
+  return fmt::format("{} {} fails: {}\n  {}\n  {}{}", noun_of(value), index, name(verdict.verdict.kind), to_text(value),
+                     step_prefix(value, verdict.step), verdict.verdict.detail);
+}
+
+std::string smaller_line(const Sequence& value, const Verdict& verdict) {
+  return fmt::format("  smaller: {}  ({})", to_text(value), name(verdict.kind));
+}
+
 std::string finding_lines(const Finding& finding) {
-  std::string text = fmt::format("finding: {} in case {}, minimal after {} runs{}\n  {}\n", name(finding.verdict.kind),
-                                 finding.case_index, finding.shrink_runs,
+  std::string text = fmt::format("finding: {} in {} {}, minimal after {} runs{}\n  {}\n", name(finding.verdict.kind),
+                                 noun_of(finding.original), finding.case_index, finding.shrink_runs,
                                  finding.one_minimal ? "" : " (the budget ended first: a smaller one may exist)",
                                  to_text(finding.minimal));
-  if (!finding.verdict.detail.empty()) text += "  " + finding.verdict.detail + "\n";
+  if (!finding.verdict.detail.empty()) text += "  " + failing_step(finding) + finding.verdict.detail + "\n";
   if (!finding.file_problem.empty()) text += "  NOT WRITTEN: " + finding.file_problem + "\n";
   return text + "  replay: " + replay_command(finding);
 }
@@ -97,15 +109,18 @@ std::string finding_lines(const Finding& finding) {
 nlohmann::json start_json(const CampaignOptions& options) {
   json line = {{"event", "start"},       {"seed", options.seed},       {"budget", budget_text(options)},
                {"build", options.build}, {"subject", options.subject}, {"world", options.world}};
+  if (options.sequences) line["sequences"] = true;
   return line;
 }
 
-nlohmann::json case_json(std::int64_t index, const Case& value, const Verdict& verdict) {
-  return {{"event", "case"},
-          {"index", index},
-          {"case", to_text(value)},
-          {"verdict", name(verdict.kind)},
-          {"detail", verdict.detail}};
+nlohmann::json case_json(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict) {
+  json line = {{"event", "case"},
+               {"index", index},
+               {"case", to_text(value)},
+               {"verdict", name(verdict.verdict.kind)},
+               {"detail", verdict.verdict.detail}};
+  if (value.steps.size() > 1) line["step"] = verdict.step + 1;
+  return line;
 }
 
 nlohmann::json finding_json(const Finding& finding) {
@@ -115,7 +130,7 @@ nlohmann::json finding_json(const Finding& finding) {
                {"detail", finding.verdict.detail},
                {"oracle", finding.verdict.oracle},
                {"original", to_text(finding.original)},
-               {"original_verdict", name(finding.original_verdict.kind)},
+               {"original_verdict", name(finding.original_verdict.verdict.kind)},
                {"index", finding.case_index},
                {"seed", finding.seed},
                {"subject", finding.subject},
@@ -124,6 +139,8 @@ nlohmann::json finding_json(const Finding& finding) {
                {"shrink_runs", finding.shrink_runs},
                {"one_minimal", finding.one_minimal},
                {"command", replay_command(finding)}};
+  if (finding.minimal.steps.size() > 1) line["step"] = finding.minimal.steps.size();
+  if (finding.original.steps.size() > 1) line["original_step"] = finding.original_verdict.step + 1;
   if (!finding.file.empty()) line["file"] = finding.file;
   if (finding.verdict.kind == VerdictKind::flaky) {
     line["failed_runs"] = finding.failed_runs;

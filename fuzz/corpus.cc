@@ -132,21 +132,26 @@ std::string replay_command(const Finding& finding) {
   return finding.where.empty() ? command : command + " " + finding.where;
 }
 
+std::string failing_step(const Finding& finding) {
+  return step_prefix(finding.minimal, finding.minimal.steps.size() - 1);
+}
+
 std::string finding_text(const Finding& finding) {
   std::string text;
   const auto comment = [&text](std::string_view label, std::string_view value) {
     fmt::format_to(std::back_inserter(text), "# {}: {}\n", label, one_line(std::string(value)));
   };
   comment("verdict", name(finding.verdict.kind));
-  if (!finding.verdict.detail.empty()) comment("detail", finding.verdict.detail);
+  if (!finding.verdict.detail.empty()) comment("detail", failing_step(finding) + finding.verdict.detail);
   comment("subject", finding.subject);
   comment("world", finding.world);
-  comment("seed", fmt::format("{}, case {}", finding.seed, finding.case_index));
+  comment("seed", fmt::format("{}, {} {}", finding.seed, noun_of(finding.original), finding.case_index));
   if (finding.failed_runs < finding.confirm_runs) {
     comment("fails", fmt::format("{} of {} runs", finding.failed_runs, finding.confirm_runs));
   }
   comment("original", to_text(finding.original));
-  comment("original verdict", name(finding.original_verdict.kind));
+  comment("original verdict", step_prefix(finding.original, finding.original_verdict.step) +
+                                  std::string(name(finding.original_verdict.verdict.kind)));
   comment("shrunk", fmt::format("{} runs, {}", finding.shrink_runs,
                                 finding.one_minimal ? "no single step fails any more" : "the budget ended first"));
   comment("replay", replay_command(finding));
@@ -215,9 +220,13 @@ Result<std::vector<FileCase>> parse_cases(std::string_view text, std::string_vie
     const std::string_view line = without_spaces(text.substr(0, end));
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.empty() || line.front() == '#') continue;
-    Result<Case> value = parse_case(line);
+    Result<Sequence> value = parse_sequence(line);
     if (!value) return Error{fmt::format("{}:{}: {}", name, number, explain_error(line, value.error()))};
-    cases.push_back({*std::move(value), number, std::string(line)});
+    if (value->steps.size() > 1) {
+      return Error{
+          fmt::format("{}:{}: a sequence of {} steps, where a case is wanted", name, number, value->steps.size())};
+    }
+    cases.push_back({std::move(value->steps.front()), number, std::string(line)});
   }
   return cases;
 }

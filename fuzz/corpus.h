@@ -1,10 +1,10 @@
 // Corpus: findings as files that a person can read, a tool can replay and a repository can keep.
 //
 // Under a directory, crashing/*.case holds what a campaign has found and regression/*.case what must not come
-// back. A finding is one file: comment lines (#) with seed, subject, world, verdict, original case and the command
-// that replays it, then the minimal case on a line of its own. Any .case file may hold many cases, one a line, with
-// comments and blank lines between. Files appear whole or not at all: they are written beside their name, synced
-// and renamed.
+// back. A finding is one file: comment lines (#) with seed, subject, world, verdict, original and the command that
+// replays it, then the minimal case, or the minimal sequence of cases, on a line of its own. Any .case file may hold
+// many, one a line, with comments and blank lines between. Files appear whole or not at all: they are written beside
+// their name, synced and renamed.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 #include "core/layout/case.h"
 #include "core/layout/result.h"
+#include "fuzz/sequence.h"
 #include "verifier/verdict.h"
 
 namespace reshardcheck {
 
-/// A failing case with its minimised form.
+/// What failed, with its minimised form. A case by itself is a sequence of one step.
 struct Finding {
-  Case minimal;
-  Case original;
-  Verdict verdict;  // of the minimal case
-  Verdict original_verdict;
-  std::string bucket;  // the verdict's bucket and the features of the minimal case; equal for duplicates
+  Sequence minimal;  // fails in its last step
+  Sequence original;
+  Verdict verdict;  // of the minimal sequence
+  SequenceVerdict original_verdict;
+  std::string bucket;  // the verdict's bucket and the features of the minimal cases; equal for duplicates
   std::string subject;
   std::string world;
   std::string where;            // flags of a command that runs cases there again, such as "--world threads"
@@ -42,13 +43,16 @@ struct Finding {
 /// The text as one word of a POSIX shell, quoted where it must be.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
-/// "reshardcheck run FILE --subject NAME": replays a finding; without a file the case itself.
+/// "reshardcheck run FILE --subject NAME": replays a finding; without a file the cases themselves.
 [[nodiscard]] std::string replay_command(const Finding& finding);
+
+/// What goes before the finding's detail: which step of the minimal sequence fails (see step_prefix).
+[[nodiscard]] std::string failing_step(const Finding& finding);
 
 /// The text of the finding's file.
 [[nodiscard]] std::string finding_text(const Finding& finding);
 
-/// The name of the finding's file without folder: verdict, subject and a digest of the minimal case.
+/// The name of the finding's file without folder: verdict, subject and a digest of the minimal sequence.
 [[nodiscard]] std::string finding_file_name(const Finding& finding);
 
 enum class CorpusFolder : std::uint8_t { crashing, regression };
@@ -73,7 +77,8 @@ struct FileCase {
 /// The largest .case file that is read.
 inline constexpr std::int64_t max_case_file_bytes = std::int64_t{1} << 28;
 
-/// The cases of a text in the format of .case files. The Error names "name:line" and what is wrong there.
+/// The cases of a text in the format of .case files. The Error names "name:line" and what is wrong there; a sequence
+/// of several steps is no case.
 Result<std::vector<FileCase>> parse_cases(std::string_view text, std::string_view name);
 
 /// The cases of a file, or of all .case files of a directory and its folders, in the order of their names.

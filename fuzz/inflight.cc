@@ -15,8 +15,6 @@
 #include <optional>
 #include <utility>
 
-#include "core/layout/notation.h"
-
 namespace reshardcheck {
 namespace {
 
@@ -93,11 +91,11 @@ Inflight::~Inflight() {
 }
 
 /// The file keeps its longest length, blanks behind the case, so that syncing it seldom has to sync its size.
-bool Inflight::begin(const Case& value) {
+bool Inflight::begin(std::string_view text) {
   if (file_ < 0) return true;
   const std::size_t before = text_.size();
   text_.assign(running);
-  text_ += fmt::format("# replay: reshardcheck run {}{}\n{}", path_, replay_, to_text(value));
+  text_ += fmt::format("# replay: reshardcheck run {}{}\n{}", path_, replay_, text);
   if (text_.size() + 1 < before) text_.append(before - text_.size() - 1, ' ');
   text_ += '\n';
   const bool whole = pwrite(file_, text_.data(), text_.size(), 0) == static_cast<ssize_t>(text_.size());

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "core/layout/case.h"
 #include "core/layout/result.h"
 
 namespace reshardcheck {
@@ -25,8 +24,9 @@ class Inflight {
   Inflight(Inflight&& other) noexcept;
   Inflight& operator=(Inflight&& other) noexcept;
 
-  /// A case begins. A disk that is full is no reason to stop: false, and the case is not on disk.
-  bool begin(const Case& value);
+  /// A case, or a sequence of cases, begins. A disk that is full is no reason to stop: false, and the case is not on
+  /// disk.
+  bool begin(std::string_view text);
   void end();
 
  private:

@@ -52,7 +52,7 @@ Status measure_search(const PowerOptions& options, PowerScore& score, std::vecto
     score.flaky_seeds += result->end == CampaignEnd::only_flaky ? 1 : 0;
     cases_to_kill.push_back(finding.case_index + 1);
     ++oracles[finding.verdict.oracle.empty() ? std::string(name(finding.verdict.kind)) : finding.verdict.oracle];
-    if (++texts[to_text(finding.minimal)] == 1) finals.push_back({finding.minimal, finding.verdict.kind});
+    if (++texts[to_text(finding.minimal)] == 1) finals.push_back({finding.minimal.steps.front(), finding.verdict.kind});
     shrink_runs += finding.shrink_runs;
     score.max_shrink_runs = std::max(score.max_shrink_runs, finding.shrink_runs);
     score.one_minimal = score.one_minimal && finding.one_minimal;

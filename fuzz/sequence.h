@@ -25,7 +25,6 @@
 #include "core/layout/result.h"
 #include "fuzz/choices.h"
 #include "fuzz/generator.h"
-#include "fuzz/shrinker.h"
 #include "verifier/runner.h"
 #include "verifier/verdict.h"
 
@@ -48,7 +47,15 @@ struct SequenceVerdict {
   std::size_t step = 0;
 };
 
-/// Runs the steps up to the first that fails. An Error when a step was not run (see Runner::run).
+/// "step 2 of 3: ", which goes before what is said of a step; empty for a case by itself. Steps count from 0 in the
+/// code and from 1 in what people read.
+[[nodiscard]] std::string step_prefix(const Sequence& sequence, std::size_t step);
+
+/// "case" or "sequence", as people call it.
+[[nodiscard]] std::string_view noun_of(const Sequence& sequence);
+
+/// Runs the steps up to the first that fails. An Error when a step was not run (see Runner::run). A sequence of one
+/// step is judged as that case is.
 Result<SequenceVerdict> run_sequence(Runner& runner, const Sequence& sequence);
 
 /// Two to six steps. Most are relatives of the step before: the same with other data, layouts, shapes or tensors, or
@@ -57,6 +64,15 @@ Sequence draw_sequence(Choices& choices, const GeneratorOptions& options);
 
 /// Runs a sequence and says what it showed; nothing when it cannot be run.
 using RunSequence = std::function<std::optional<SequenceVerdict>(const Sequence&)>;
+
+struct SequenceShrinkOptions {
+  std::int64_t max_runs = 2'000;      // of sequences
+  std::function<bool()> out_of_time;  // asked before each run
+  /// Each time a simpler failing sequence is known; it fails in its last step.
+  std::function<void(const Sequence&, const Verdict&)> on_best;
+  /// A failure of another bucket, in the last step of a sequence that it needs at most.
+  std::function<void(const Sequence&, const Verdict&)> on_slipped;
+};
 
 struct SequenceShrinkResult {
   Sequence minimal;
@@ -69,33 +85,9 @@ struct SequenceShrinkResult {
 ///   1. drop the steps after the one that failed, then every step that is not needed;
 ///   2. shrink each step with the shrinker of cases, the last first;
 ///   3. again from the start, until nothing changes.
-/// Only a failure of the same bucket in the last step is accepted.
+/// Only a failure of the same bucket in the last step is accepted. A sequence of one step is shrunk as that case is,
+/// run by run.
 SequenceShrinkResult shrink_sequence(const Sequence& failing, const SequenceVerdict& failed, const RunSequence& run,
-                                     const ShrinkOptions& options = {});
-
-struct SequenceSearchOptions {
-  std::uint64_t seed = 0;
-  std::int64_t sequences = 100;      // budget
-  std::int64_t shrink_runs = 2'000;  // budget of the minimisation, in runs of sequences
-  GeneratorOptions generator;
-  std::function<bool()> cancelled;  // asked between runs; true ends the search
-};
-
-struct SequenceFinding {
-  Sequence original;
-  SequenceVerdict original_verdict;
-  SequenceShrinkResult shrunk;
-};
-
-struct SequenceSearchResult {
-  std::int64_t sequences = 0;
-  std::optional<SequenceFinding> finding;  // the search ends with the first
-};
-
-/// Draws and runs sequences until one fails, and shrinks it. Depends on the options and the subject alone.
-SequenceSearchResult search_sequences(const SequenceSearchOptions& options, Runner& runner);
-
-/// A finding in the format of .case files: comment lines, then the minimal sequence on one line.
-[[nodiscard]] std::string finding_text(const SequenceFinding& finding, std::string_view subject, std::uint64_t seed);
+                                     const SequenceShrinkOptions& options = {});
 
 }  // namespace reshardcheck

@@ -56,7 +56,7 @@ TEST(Campaign, FindsTheSeededBugsFromEverySeedAndEndsInAtMostTwoMinimalCases) {
       if (!minimal.insert(to_text(finding.minimal)).second) continue;
       const Result<std::unique_ptr<Subject>> subject = make_subject(subject_name);
       ASSERT_TRUE(subject.ok());
-      for (const Case& smaller : smaller_cases(finding.minimal)) {
+      for (const Case& smaller : smaller_cases(finding.minimal.steps.front())) {
         const Result<Verdict> verdict = executor.run(smaller, **subject);
         ASSERT_TRUE(verdict.ok());
         EXPECT_TRUE(!verdict->failed() || bucket(verdict->kind) != bucket(finding.verdict.kind)) << mutant << ": " << to_text(smaller);
@@ -144,12 +144,12 @@ TEST(Campaign, IsAnEnvironmentFailureWhenAKnownAnswerSurprises) {
 class Recorder final : public CampaignObserver {
  public:
   void on_start(const CampaignOptions&) override { events += "s"; }
-  void on_case(std::int64_t index, const Case&, const Verdict&) override {
+  void on_case(std::int64_t index, const Sequence&, const SequenceVerdict&) override {
     EXPECT_EQ(index, cases);
     ++cases;
   }
-  void on_failure(std::int64_t, const Case&, const Verdict&) override { events += "f"; }
-  void on_best(const Case& value, const Verdict&) override { best = value; }
+  void on_failure(std::int64_t, const Sequence&, const SequenceVerdict&) override { events += "f"; }
+  void on_best(const Sequence& value, const Verdict&) override { best = value; }
   void on_finding(const Finding& finding) override {
     events += "F";
     EXPECT_EQ(finding.minimal, best);
@@ -157,7 +157,7 @@ class Recorder final : public CampaignObserver {
   void on_end(const CampaignOptions&, const CampaignResult&) override { events += "e"; }
 
   std::string events;
-  Case best;
+  Sequence best;
   std::int64_t cases = 0;
 };
 

@@ -34,11 +34,11 @@ class Corpus : public ::testing::Test {
 
   static Finding finding() {
     Finding found;
-    found.minimal = parsed("u8[2] 2x2@0 S(0),S(0) -> 1@4 R");
-    found.original = parsed("w = bf16[7,9] 2x2x2@0 S(0),S(0),R -> 3@8 S(1) | seed=4");
+    found.minimal = {{parsed("u8[2] 2x2@0 S(0),S(0) -> 1@4 R")}};
+    found.original = {{parsed("w = bf16[7,9] 2x2x2@0 S(0),S(0),R -> 3@8 S(1) | seed=4")}};
     found.verdict.kind = VerdictKind::mismatch;
     found.verdict.detail = "rank 4 holds element [0] where element [1] belongs\nand a second line";
-    found.original_verdict.kind = VerdictKind::unwritten;
+    found.original_verdict.verdict.kind = VerdictKind::unwritten;
     found.subject = "mutant:flat-chunk";
     found.world = "sim";
     found.seed = 42;
@@ -59,7 +59,7 @@ TEST_F(Corpus, AFindingComesBackFromItsFileWithAllThatAPersonNeeds) {
   const Result<std::vector<FileCase>> cases = read_cases(*file);
   ASSERT_TRUE(cases.ok());
   ASSERT_EQ(cases->size(), 1u);
-  EXPECT_EQ(cases->front().value, finding().minimal);
+  EXPECT_EQ(cases->front().value, finding().minimal.steps.front());
 
   std::ifstream stream(*file);
   const std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
@@ -68,6 +68,21 @@ TEST_F(Corpus, AFindingComesBackFromItsFileWithAllThatAPersonNeeds) {
                                   "reshardcheck run " + *file + " --subject mutant:flat-chunk"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
   }
+}
+
+TEST_F(Corpus, WritesASequenceOnOneLineAndSaysWhichStepFails) {
+  Finding found = finding();
+  found.minimal = *parse_sequence("u8[4] 2@0 S(0) -> 1@2 R >> u8[6] 2@0 S(0) -> 1@2 R");
+  found.original = *parse_sequence("u8[4] 2@0 S(0) -> 1@2 R >> u8[6] 2@0 S(0) -> 1@2 R >> u8[] 1@0 R -> 1@1 R");
+  found.original_verdict.step = 1;
+  const std::string text = finding_text(found);
+  EXPECT_TRUE(text.ends_with("\n" + to_text(found.minimal) + "\n")) << text;
+  for (const std::string_view part : {"# detail: step 2 of 2: rank 4", "seed: 42, sequence 7", "# original verdict: step 2 of 3: "}) {
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\nis not in\n" << text;
+  }
+  const Result<std::vector<FileCase>> cases = parse_cases(text, "name");
+  ASSERT_FALSE(cases.ok()) << "a sequence is no case";
+  EXPECT_NE(cases.error().reason.find("sequence of 2 steps"), std::string::npos) << cases.error().reason;
 }
 
 TEST_F(Corpus, LeavesNothingBesideAFileThatItHasWritten) {
@@ -97,7 +112,7 @@ TEST_F(Corpus, MovesWhatMustNotComeBackToRegression) {
   ASSERT_TRUE(kept.ok()) << kept.error().reason;
   EXPECT_FALSE(fs::exists(*file));
   EXPECT_EQ(fs::path(*kept).parent_path(), directory_ / "regression");
-  EXPECT_EQ(read_cases(*kept)->front().value, finding().minimal);
+  EXPECT_EQ(read_cases(*kept)->front().value, finding().minimal.steps.front());
   EXPECT_FALSE(keep_as_regression(directory_.string(), *file).ok());
 }
 

@@ -249,12 +249,12 @@ TEST(CampaignWithRelations, FindsABugInWhatFollowsFromACaseThatPasses) {
   for (std::uint64_t seed = 1; seed <= 30; ++seed) {
     const CampaignResult result = campaign("mutant:rank-arithmetic", 500, seed);
     ASSERT_EQ(result.findings.size(), 1u);
-    if (!names_relation(result.findings[0].original_verdict)) continue;
+    if (!names_relation(result.findings[0].original_verdict.verdict)) continue;
     ++by_relation;
     EXPECT_TRUE(names_relation(result.findings[0].verdict));
     EXPECT_TRUE(result.findings[0].one_minimal);
     const Result<std::unique_ptr<Subject>> subject = make_subject("mutant:rank-arithmetic");
-    EXPECT_TRUE(Executor().run(result.findings[0].minimal, **subject)->failed());
+    EXPECT_TRUE(Executor().run(result.findings[0].minimal.steps.front(), **subject)->failed());
   }
   EXPECT_GT(by_relation, 0);
 }

@@ -6,9 +6,11 @@
 #include <rapidcheck/gtest.h>
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "core/subject/registry.h"
+#include "fuzz/campaign.h"
 #include "tests/verifier/hand_subject.h"
 
 namespace reshardcheck {
@@ -113,63 +115,125 @@ TEST(Sequence, DoesNotJudgeAnAccidentButWhatComesAfter) {
   EXPECT_EQ(verdict.step, 1u);
 }
 
+// ---- the search ------------------------------------------------------------------------------------------------
+
+CampaignOptions search_of(const std::string& subject, std::int64_t sequences, std::uint64_t seed = 1) {
+  CampaignOptions options;
+  options.subject = subject;
+  options.sequences = true;
+  options.cases = sequences;
+  options.seed = seed;
+  return options;
+}
+
+CampaignResult searched(const CampaignOptions& options) {
+  CampaignObserver silent;
+  const Result<CampaignResult> result = run_campaign(options, silent);
+  EXPECT_TRUE(result.ok()) << result.error().reason;
+  return *result;
+}
+
+/// The sequence fails in its last step as the finding says, and no sequence without one of its steps fails.
+void expect_shortest(const Finding& finding, Subject& subject) {
+  EXPECT_TRUE(finding.one_minimal);
+  const Sequence& minimal = finding.minimal;
+  const SequenceVerdict verdict = run(minimal, subject);
+  EXPECT_EQ(verdict.verdict.kind, finding.verdict.kind) << to_text(minimal);
+  EXPECT_EQ(verdict.step + 1, minimal.steps.size()) << to_text(minimal);
+  for (std::size_t i = 0; minimal.steps.size() > 1 && i < minimal.steps.size(); ++i) {
+    Sequence shorter = minimal;
+    shorter.steps.erase(shorter.steps.begin() + static_cast<std::ptrdiff_t>(i));
+    EXPECT_FALSE(run(shorter, subject).verdict.failed()) << to_text(shorter);
+  }
+}
+
 TEST(SequenceSearch, FindsStateThatOutlivesACaseAndEndsInTheShortestSequence) {
-  Executor executor;
   for (const std::string name : {"mutant:cache-shape", "mutant:cache-placement"}) {
     const Result<std::unique_ptr<Subject>> subject = make_subject(name);
     ASSERT_TRUE(subject.ok());
-    LocalRunner runner(executor, **subject);
-    SequenceSearchOptions options;
-    options.sequences = 500;
-    options.generator.max_tensors = 1;
-    for (options.seed = 1; options.seed <= 5; ++options.seed) {
-      const SequenceSearchResult result = search_sequences(options, runner);
-      ASSERT_TRUE(result.finding) << name << " seed " << options.seed;
-      const SequenceShrinkResult& shrunk = result.finding->shrunk;
-      EXPECT_TRUE(shrunk.one_minimal);
-      EXPECT_LE(shrunk.minimal.steps.size(), 2u) << to_text(shrunk.minimal);
-      const SequenceVerdict verdict = run(shrunk.minimal, **subject);
-      EXPECT_EQ(verdict.verdict.kind, shrunk.verdict.kind);
-      EXPECT_EQ(verdict.step + 1, shrunk.minimal.steps.size());
-      for (std::size_t i = 0; shrunk.minimal.steps.size() > 1 && i < shrunk.minimal.steps.size(); ++i) {
-        Sequence shorter = shrunk.minimal;
-        shorter.steps.erase(shorter.steps.begin() + static_cast<std::ptrdiff_t>(i));
-        EXPECT_FALSE(run(shorter, **subject).verdict.failed()) << to_text(shorter);
-      }
+    for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+      CampaignOptions options = search_of(name, 500, seed);
+      options.generator.max_tensors = 1;
+      const CampaignResult result = searched(options);
+      ASSERT_EQ(result.findings.size(), 1u) << name << " seed " << seed;
+      EXPECT_LE(result.findings[0].minimal.steps.size(), 2u) << to_text(result.findings[0].minimal);
+      expect_shortest(result.findings[0], **subject);
     }
   }
 }
 
-TEST(SequenceSearch, RepeatsItselfAndPassesTheReference) {
+/// Right for two cases; from the third on that it gets in a row, whatever they are, the first byte is wrong.
+class WrongFromTheThirdCase final : public HandSubject {
+ public:
+  WrongFromTheThirdCase() : HandSubject({.after = [this](int, Rank, const Batch& batch) { deliver_wrong(batch); }}) {}
+  void begin_case() override {
+    HandSubject::begin_case();
+    cases_ = 0;
+  }
+  [[nodiscard]] std::optional<std::string> unsupported(const Case&) const override {
+    ++cases_;  // asked once a case
+    return std::nullopt;
+  }
+
+ private:
+  void deliver_wrong(const Batch& batch) const {
+    const LocalTensor& target = batch.tensors[0].target;
+    if (cases_ >= 3 && target.present()) target.data[0] ^= std::byte{1};
+  }
+  mutable int cases_ = 0;
+};
+
+TEST(SequenceSearch, ShrinksABugThatNeedsThreeStepsToThree) {
+  CampaignOptions options = search_of("own", 2'000);
+  WrongFromTheThirdCase subject;
   Executor executor;
-  SequenceSearchOptions options;
-  options.sequences = 50;
-  const Result<std::unique_ptr<Subject>> reference = make_subject("reference");
-  LocalRunner right(executor, **reference);
-  EXPECT_FALSE(search_sequences(options, right).finding);
-  const Result<std::unique_ptr<Subject>> mutant = make_subject("mutant:flat-chunk");
-  LocalRunner wrong(executor, **mutant);
-  options.sequences = 500;
-  const SequenceSearchResult once = search_sequences(options, wrong);
-  const SequenceSearchResult again = search_sequences(options, wrong);
-  ASSERT_TRUE(once.finding && again.finding);
-  EXPECT_EQ(finding_text(*once.finding, "mutant:flat-chunk", 0), finding_text(*again.finding, "mutant:flat-chunk", 0));
-  EXPECT_EQ(once.finding->shrunk.minimal.steps.size(), 1u) << "a case that is wrong by itself needs no other";
+  options.make_runner = [&](std::string_view name) -> Result<std::unique_ptr<Runner>> {
+    if (name != "own") return local_runners()(name);  // the known answers that a campaign begins with
+    return std::unique_ptr<Runner>(std::make_unique<LocalRunner>(executor, subject));
+  };
+  const CampaignResult result = searched(options);
+  ASSERT_EQ(result.findings.size(), 1u);
+  EXPECT_EQ(result.findings[0].minimal.steps.size(), 3u) << to_text(result.findings[0].minimal);
+  expect_shortest(result.findings[0], subject);
 }
 
-TEST(SequenceFinding, IsALineOfACaseFileWithItsHistoryAsComments) {
-  Executor executor;
-  const Result<std::unique_ptr<Subject>> mutant = make_subject("mutant:flat-chunk");
-  LocalRunner wrong(executor, **mutant);
-  SequenceSearchOptions options;
-  options.sequences = 500;
-  const SequenceSearchResult result = search_sequences(options, wrong);
-  ASSERT_TRUE(result.finding);
-  std::string text = finding_text(*result.finding, "mutant:flat-chunk", 0);
-  while (text.starts_with('#')) text.erase(0, text.find('\n') + 1);
-  ASSERT_TRUE(text.ends_with('\n'));
-  text.pop_back();
-  EXPECT_EQ(parsed(text), result.finding->shrunk.minimal);
+TEST(SequenceSearch, RepeatsItselfAndNeedsNoSequenceForACaseThatIsWrongByItself) {
+  const CampaignResult once = searched(search_of("mutant:flat-chunk", 500));
+  const CampaignResult again = searched(search_of("mutant:flat-chunk", 500));
+  EXPECT_EQ(once.digest, again.digest);
+  ASSERT_EQ(once.findings.size(), 1u);
+  ASSERT_EQ(again.findings.size(), 1u);
+  EXPECT_EQ(finding_text(once.findings[0]), finding_text(again.findings[0]));
+  EXPECT_EQ(once.findings[0].minimal.steps.size(), 1u) << to_text(once.findings[0].minimal);
+}
+
+TEST(SequenceSearch, PassesTheReference) {
+  const CampaignResult result = searched(search_of("reference", 300));
+  EXPECT_EQ(result.end, CampaignEnd::clean);
+  EXPECT_EQ(result.verdicts[static_cast<std::size_t>(VerdictKind::pass)], 300);
+}
+
+TEST(SequenceSearch, GoesOnAfterAFindingAndMergesThoseOfOneBucket) {
+  CampaignOptions options = search_of("mutant:cache-shape", 150);
+  options.stop_after = 0;
+  const CampaignResult result = searched(options);
+  EXPECT_EQ(result.cases, 150);
+  EXPECT_EQ(result.end, CampaignEnd::findings);
+  std::set<std::string> buckets;
+  std::int64_t duplicates = 0;
+  for (const Finding& finding : result.findings) {
+    EXPECT_TRUE(buckets.insert(finding.bucket).second) << finding.bucket;
+    duplicates += finding.duplicates;
+  }
+  EXPECT_GT(duplicates, 0);
+}
+
+TEST(SequenceSearch, BeginsAndEndsWithTheLinesThatRepeatIt) {
+  const CampaignOptions options = search_of("reference", 20, 9);
+  EXPECT_NE(first_line(options).find("20 sequences"), std::string::npos) << first_line(options);
+  const std::string last = last_line(options, searched(options));
+  EXPECT_NE(last.find("reshardcheck fuzz --sequences --subject reference --cases 20 --seed 9"), std::string::npos)
+      << last;
 }
 
 }  // namespace

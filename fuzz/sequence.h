@@ -84,7 +84,8 @@ struct SequenceShrinkResult {
 /// Makes a sequence that failed at `failed.step` short and its steps small:
 ///   1. drop the steps after the one that failed, then every step that is not needed;
 ///   2. shrink each step with the shrinker of cases, the last first;
-///   3. again from the start, until nothing changes.
+///   3. shrink all steps together, where they have the same options;
+///   4. again from the start, until nothing changes.
 /// Only a failure of the same bucket in the last step is accepted. A sequence of one step is shrunk as that case is,
 /// run by run.
 SequenceShrinkResult shrink_sequence(const Sequence& failing, const SequenceVerdict& failed, const RunSequence& run,

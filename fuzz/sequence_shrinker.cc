@@ -1,13 +1,50 @@
-// Shrinks sequences: first their length, because a shorter one is always simpler, then step by step.
+// Shrinks sequences: first their length, because a shorter one is always simpler, then step by step, then all steps at
+// once. What outlives a step harms another that is built like it, so many a change only works on all of them together:
+// the steps are laid side by side as the tensors of one case, which the shrinker of cases knows how to make small.
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 #include <utility>
 
+#include "fuzz/draft.h"
 #include "fuzz/sequence.h"
 #include "fuzz/shrinker.h"
 
 namespace reshardcheck {
 namespace {
+
+/// The tensors of all steps as one case, when the steps have the same options.
+std::optional<Case> side_by_side(const Sequence& sequence) {
+  CaseDraft all = draft_of(sequence.steps.front());
+  for (std::size_t step = 1; step < sequence.steps.size(); ++step) {
+    CaseDraft next = draft_of(sequence.steps[step]);
+    if (!(next.options == all.options)) return std::nullopt;
+    std::move(next.tensors.begin(), next.tensors.end(), std::back_inserter(all.tensors));
+  }
+  Result<Case> value = build(all);
+  if (!value) return std::nullopt;
+  return *std::move(value);
+}
+
+/// The reverse: the sequence with the tensors of the case, as many a step as it had; nothing when there are not as
+/// many.
+std::optional<Sequence> taken_apart(const Case& value, const Sequence& like) {
+  Sequence result;
+  std::size_t next = 0;
+  for (const Case& step : like.steps) {
+    if (value.tensors.size() - next < step.tensors.size()) return std::nullopt;
+    Case part;
+    part.options = value.options;
+    const auto begin = value.tensors.begin() + static_cast<std::ptrdiff_t>(next);
+    part.tensors.assign(begin, begin + std::ssize(step.tensors));
+    next += step.tensors.size();
+    Result<Case> valid = build(draft_of(part));
+    if (!valid) return std::nullopt;
+    result.steps.push_back(*std::move(valid));
+  }
+  if (next != value.tensors.size()) return std::nullopt;
+  return result;
+}
 
 class SequenceShrinker {
  public:
@@ -24,6 +61,7 @@ class SequenceShrinker {
       const bool alone = current_.steps.size() == 1;  // then the shrinker of cases has reached its fixpoint
       for (std::size_t step = current_.steps.size(); step-- > 0;) changed = shrink_step(step) || changed;
       if (alone) break;
+      changed = shrink_together() || changed;
     }
     return {current_, verdict_, runs_, !exhausted_};
   }
@@ -33,7 +71,7 @@ class SequenceShrinker {
   std::optional<Verdict> last_verdict(const Sequence& sequence) {
     const std::string text = to_text(sequence);
     if (const auto known = known_.find(text); known != known_.end()) return known->second;
-    if (runs_ >= options_.max_runs || (options_.out_of_time && options_.out_of_time())) {
+    if (exhausted_ || runs_ >= options_.max_runs || (options_.out_of_time && options_.out_of_time())) {
       exhausted_ = true;
       return std::nullopt;
     }
@@ -72,24 +110,37 @@ class SequenceShrinker {
   }
 
   bool shrink_step(std::size_t step) {
-    const auto with = [&](const Case& value) {
+    return shrink_as(current_.steps[step], [this, step](const Case& value) -> std::optional<Sequence> {
       Sequence changed = current_;
       changed.steps[step] = value;
       return changed;
+    });
+  }
+
+  bool shrink_together() {
+    const std::optional<Case> all = side_by_side(current_);
+    return all && shrink_as(*all, [this](const Case& value) { return taken_apart(value, current_); });
+  }
+
+  /// Shrinks a case that stands for the current sequence; `sequence_of` says which sequence another case stands for.
+  template <typename SequenceOf>
+  bool shrink_as(const Case& standing_for, SequenceOf sequence_of) {
+    const RunCase run = [&](const Case& value) -> std::optional<Verdict> {
+      const std::optional<Sequence> changed = sequence_of(value);
+      return changed ? last_verdict(*changed) : std::nullopt;
     };
-    const RunCase run = [&](const Case& value) { return last_verdict(with(value)); };
     ShrinkOptions options;
-    options.max_runs = options_.max_runs;  // of sequences; the shrinker of cases has the same, and sees its end
+    options.max_runs = std::numeric_limits<std::int64_t>::max();  // the budget is that of sequences, in last_verdict()
     options.out_of_time = [this] { return exhausted_; };
     options.on_best = [&](const Case& value, const Verdict& verdict) {
-      if (options_.on_best) options_.on_best(with(value), verdict);
+      if (options_.on_best) options_.on_best(*sequence_of(value), verdict);
     };
-    ShrinkResult shrunk = reshardcheck::shrink(current_.steps[step], verdict_, run, options);
-    exhausted_ = exhausted_ || !shrunk.one_minimal;
-    const bool changed = !(shrunk.minimal == current_.steps[step]);
-    current_.steps[step] = std::move(shrunk.minimal);
+    const Case before = standing_for;
+    ShrinkResult shrunk = reshardcheck::shrink(before, verdict_, run, options);
+    if (shrunk.minimal == before) return false;
+    current_ = *sequence_of(shrunk.minimal);
     verdict_ = std::move(shrunk.verdict);
-    return changed;
+    return true;
   }
 
   const RunSequence& run_;

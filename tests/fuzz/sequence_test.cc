@@ -115,6 +115,24 @@ TEST(Sequence, DoesNotJudgeAnAccidentButWhatComesAfter) {
   EXPECT_EQ(verdict.step, 1u);
 }
 
+TEST(Sequence, HasTheReferencePassAfterEveryKindOfAccident) {
+  const Result<std::unique_ptr<Subject>> reference = make_subject("reference");
+  const std::string step = "u8[4] 2@0 S(0) -> 2@2 R";
+  for (const std::string fault : {"drop@0", "duplicate@0", "truncate@0", "kill@0"}) {
+    const SequenceVerdict verdict =
+        run(parsed(step + " >> " + step + " | faults=" + fault + " >> " + step), **reference);
+    EXPECT_EQ(verdict.verdict.kind, VerdictKind::pass) << fault << ": " << verdict.verdict.detail;
+    EXPECT_EQ(verdict.step, 2u) << fault;
+  }
+}
+
+TEST(Sequence, SeesASubjectThatDoesNotRecoverFromAnAccident) {
+  HandSubject broken({.instead = [](int, Endpoint&, const Batch&) { return Outcome::error("still broken"); }});
+  const SequenceVerdict verdict = run(parsed("u8[4] 1@0 R -> 1@1 R | faults=drop@0 >> u8[4] 1@0 R -> 1@1 R"), broken);
+  EXPECT_EQ(verdict.verdict.kind, VerdictKind::error);
+  EXPECT_EQ(verdict.step, 1u);
+}
+
 // ---- the search ------------------------------------------------------------------------------------------------
 
 CampaignOptions search_of(const std::string& subject, std::int64_t sequences, std::uint64_t seed = 1) {

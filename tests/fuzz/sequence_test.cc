@@ -184,12 +184,12 @@ TEST(SequenceSearch, FindsStateThatOutlivesACaseAndEndsInTheShortestSequence) {
 class WrongFromTheThirdCase final : public HandSubject {
  public:
   WrongFromTheThirdCase() : HandSubject({.after = [this](int, Rank, const Batch& batch) { deliver_wrong(batch); }}) {}
-  void begin_case() override {
+  void begin_case() override {  // the first of a sequence
     HandSubject::begin_case();
-    cases_ = 0;
+    cases_ = 1;
   }
-  [[nodiscard]] std::optional<std::string> unsupported(const Case&) const override {
-    ++cases_;  // asked once a case
+  [[nodiscard]] std::optional<std::string> unsupported(const Case&) const override {  // asked for each case
+    ++cases_;
     return std::nullopt;
   }
 

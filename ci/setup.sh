@@ -7,7 +7,7 @@ set -euo pipefail
 
 required=(cmake ninja-build g++ ccache pkg-config python3 librapidcheck-dev libgtest-dev libboost-context-dev
           libcli11-dev nlohmann-json3-dev libfmt-dev libxxhash-dev)
-optional=(libopenmpi-dev openmpi-bin python3-numpy)
+optional=(clang libopenmpi-dev openmpi-bin python3-numpy)
 
 fail() {
   printf 'ci/setup.sh: %s\n' "$*" >&2

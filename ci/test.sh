@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: builds the release tree and runs its tests, then builds with
-# AddressSanitizer and UndefinedBehaviorSanitizer and runs them again. The checks of the tree itself (tests/tidy) are
-# among the tests. The last line counts: "N passed, N failed"; the exit status is 0 when nothing failed.
+# AddressSanitizer and UndefinedBehaviorSanitizer and runs them again, and gives the parsers to libFuzzer for a minute. The
+# checks of the tree itself (tests/tidy) are among the tests. The last line counts: "N passed, N failed"; the exit status is 0 when nothing failed.
 #
-#   ci/test.sh [PRESET...]      the presets to test (default: release asan)
+#   ci/test.sh [PRESET...]      the presets to test, without the parsers (default: release asan, and the parsers)
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 presets=("$@")
-[ ${#presets[@]} -gt 0 ] || presets=(release asan)
+parsers=no
+[ ${#presets[@]} -gt 0 ] || { presets=(release asan); parsers=yes; }
 jobs=$(nproc 2>/dev/null || echo 2)
 passed=0
 failed=0
@@ -33,6 +34,17 @@ for preset in "${presets[@]}"; do
   failed=$((failed + ${counts% *}))
   passed=$((passed + ${counts#* } - ${counts% *}))
 done
+
+if [ "$parsers" = yes ]; then
+  printf '== parsers under libFuzzer\n'
+  status=0
+  ci/parsers.sh || status=$?
+  case $status in
+    0) passed=$((passed + 1)) ;;
+    77) ;;  # no clang with libFuzzer, as it has said
+    *) failed=$((failed + 1)) ;;
+  esac
+fi
 
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" -eq 0 ]

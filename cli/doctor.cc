@@ -15,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/memory.h"
 #include "cli/options.h"
+#include "cli/runners.h"
 #include "core/layout/notation.h"
 #include "core/subject/registry.h"
 #include "verifier/executor.h"
@@ -62,6 +63,16 @@ PartReport optional_part(const std::string& part, bool found, std::string_view a
           fmt::format("{} on this machine; this build does without ({})", found ? "found" : "not found", adds)};
 }
 
+PartReport mpi_part() {
+  const bool launcher = on_search_path("mpirun");
+  if (mpi_worker_path().empty()) {
+    return optional_part("world mpi", launcher, "ranks as processes, on one host or many");
+  }
+  return {"world mpi", launcher ? Health::good : Health::off,
+          launcher ? "built in, in workers: --world mpi --launch 'mpirun -np 8'"
+                   : "built in; mpirun is not on the search path (another launcher may be)"};
+}
+
 /// A case whose verdict is known before it is run.
 struct KnownAnswer {
   std::string part;
@@ -91,7 +102,8 @@ std::vector<PartReport> examine_all() {
       {"memory", memory < (std::int64_t{256} << 20) ? Health::bad : Health::good,
        fmt::format("{} free; cases may take {} (--max-bytes)", human_bytes(memory), human_bytes(memory / 2))},
       {"world sim", Health::good, "built in"},
-      optional_part("world mpi", on_search_path("mpirun"), "ranks as processes, on one host or many"),
+      {"world threads", Health::good, "built in, in workers"},
+      mpi_part(),
       optional_part("CUDA", has_library("libcuda.so.1"), "buffers in device memory"),
       optional_part("NCCL", has_library("libnccl.so.2"), "subjects and transfers on GPUs"),
   };

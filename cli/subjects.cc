@@ -33,6 +33,8 @@ Action add_subjects(CLI::App& app) {
   command->footer(
       "A reference is meant to pass every case. A mutant is the reference with one seeded bug, re-created from a\n"
       "public report: it shows whether the search finds that class of bug.\n"
+      "Your own: lib:PATH.so[?options], a shared library with the C ABI of core/subject/abi.h, or proc:COMMAND, a\n"
+      "program in any language. Both run in worker processes.\n"
       "Example:\n"
       "  reshardcheck fuzz --subject mutant:axis-order");
   return [json](Console& console) { return subjects(console, *json); };

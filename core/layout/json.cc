@@ -207,6 +207,8 @@ Result<Case> parse_case_json(std::string_view input) {
     return case_from_json(json::parse(input, shallow));
   } catch (const json::parse_error& error) {
     return Error{"this is not JSON", error.byte > 0 ? error.byte - 1 : 0};
+  } catch (const json::out_of_range&) {
+    return Error{"a number is too large for any reader of JSON"};
   }
 }
 

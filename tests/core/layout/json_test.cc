@@ -99,6 +99,11 @@ TEST(Json, StringsCannotSmuggleInMoreThanTheirMemberSays) {
   EXPECT_NE(error_after([](json& value) { value["tensors"][0]["name"] = "a = u8[2] 1@0 R -> 1@0 R ; b"; }), "accepted");
 }
 
+TEST(Json, ANumberBeyondAllRangesIsAnError) {
+  EXPECT_FALSE(parse_case_json("3e0104840").ok());
+  EXPECT_FALSE(parse_case_json(R"({"tensors":[{"shape":[1e999]}]})").ok());
+}
+
 TEST(Json, BrokenJsonIsAnErrorAtAByte) {
   const Result<Case> parsed = parse_case_json(R"({"tensors":[}])");
   ASSERT_FALSE(parsed.ok());

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Case parsed(std::string_view text) { return *parse_case(text); }
+Case kept_case(std::string_view text) { return *parse_case(text); }
 
 class Corpus : public ::testing::Test {
  protected:
@@ -34,8 +34,8 @@ class Corpus : public ::testing::Test {
 
   static Finding finding() {
     Finding found;
-    found.minimal = {{parsed("u8[2] 2x2@0 S(0),S(0) -> 1@4 R")}};
-    found.original = {{parsed("w = bf16[7,9] 2x2x2@0 S(0),S(0),R -> 3@8 S(1) | seed=4")}};
+    found.minimal = {{kept_case("u8[2] 2x2@0 S(0),S(0) -> 1@4 R")}};
+    found.original = {{kept_case("w = bf16[7,9] 2x2x2@0 S(0),S(0),R -> 3@8 S(1) | seed=4")}};
     found.verdict.kind = VerdictKind::mismatch;
     found.verdict.detail = "rank 4 holds element [0] where element [1] belongs\nand a second line";
     found.original_verdict.verdict.kind = VerdictKind::unwritten;

@@ -14,6 +14,9 @@
 
 namespace reshardcheck {
 
+/// How far ahead memory is best asked for where it is read in order: about as many lines as a core waits for at once.
+inline constexpr std::ptrdiff_t fingerprint_prefetch_bytes = 768;
+
 /// `count` runs of `bytes` bytes, a constant step apart both in the tensor and in memory.
 struct FingerprintRuns {
   std::uint64_t offset_bytes = 0;  // of the first run, in the row-major tensor

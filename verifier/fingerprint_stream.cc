@@ -8,7 +8,6 @@ namespace {
 
 constexpr std::uint64_t block_bytes = fingerprint_block_bytes;
 constexpr std::size_t small_bytes = 128;  // the end of a piece costs about as much as this many bytes
-constexpr std::ptrdiff_t prefetch_bytes = 4096;
 
 /// memcpy that does not call for the widths of elements.
 void copy_run(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -46,7 +45,7 @@ void FingerprintStream::add(const FingerprintRuns& runs) {
 }
 
 void FingerprintStream::add(std::uint64_t offset_bytes, const std::byte* data, std::size_t bytes) {
-  add({offset_bytes, 0, data, 0, bytes, 1, prefetch_bytes});
+  add({offset_bytes, 0, data, 0, bytes, 1, fingerprint_prefetch_bytes});
 }
 
 void FingerprintStream::add_small(std::uint64_t offset_bytes, const std::byte* data, std::size_t bytes) {

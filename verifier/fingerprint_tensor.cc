@@ -17,7 +17,6 @@
 namespace reshardcheck {
 namespace {
 
-constexpr std::int64_t prefetch_ahead_bytes = 4096;
 constexpr std::int64_t thread_bytes = std::int64_t{4} << 20;  // a thread is not worth starting for less
 
 std::int64_t floor_divide(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
@@ -58,7 +57,7 @@ class ShardRuns {
   Interval hull_;
   boost::container::small_vector<Loop, 8> loops_;
   boost::container::small_vector<Interval, 2> runs_;  // within one index of the innermost loop, in local order
-  std::int64_t prefetch_bytes_ = prefetch_ahead_bytes;
+  std::int64_t prefetch_bytes_ = fingerprint_prefetch_bytes;
 };
 
 ShardRuns::ShardRuns(const ShardView& shard)
@@ -94,8 +93,8 @@ ShardRuns::ShardRuns(const ShardView& shard)
   }
   std::int64_t row_bytes = 0;
   for (const Interval& run : runs_) row_bytes += run.size();
-  if (row_bytes < prefetch_ahead_bytes && !loops_.empty()) {
-    prefetch_bytes_ = prefetch_ahead_bytes / row_bytes * loops_.back().local_stride;
+  if (row_bytes < fingerprint_prefetch_bytes && !loops_.empty()) {
+    prefetch_bytes_ = fingerprint_prefetch_bytes / row_bytes * loops_.back().local_stride;
   }
 }
 

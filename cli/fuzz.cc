@@ -21,6 +21,7 @@ namespace reshardcheck::cli {
 namespace {
 
 constexpr double default_seconds = 20;
+constexpr int fault_percent = 50;  // of the cases, with --faults
 
 struct FuzzCommand {
   RunOptions run;
@@ -32,6 +33,7 @@ struct FuzzCommand {
   std::string coverage;  // a file for it
   std::int64_t stop_after = 1;
   bool sequences = false;
+  bool faults = false;
   bool json = false;
   bool quiet = false;
 };
@@ -76,11 +78,13 @@ class CampaignPrinter final : public CampaignObserver {
   }
   void on_end(const CampaignOptions& options, const CampaignResult& result) override {
     if (!command_.json && !command_.quiet && result.environment.empty()) print(result.coverage.text());
+    if (!command_.json) print(fault_table(result));
     print(command_.json ? end_json(options, result).dump() : last_line(options, result));
   }
 
  private:
   void print(std::string_view text) {
+    if (text.empty()) return;
     progress_.clear();
     while (text.ends_with('\n')) text.remove_suffix(1);
     console_.out.line(text);
@@ -98,6 +102,9 @@ std::uint64_t seed_from_clock() {
 
 Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
   CampaignOptions options;
+  if (command.faults && command.run.world != "sim") {
+    return Error{fmt::format("--faults: the {} world cannot inject faults, only the sim world can", command.run.world)};
+  }
   const Result<ExecutorOptions> executor = executor_options(command.run);
   if (!executor) return executor.error();
   options.executor = *executor;
@@ -105,6 +112,7 @@ Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
   if (!make_runner) return make_runner.error();
   options.make_runner = *make_runner;
   options.relations = has_relations(command.run.oracles);
+  options.fault_percent = command.faults ? fault_percent : 0;
   options.subject = command.run.subject;
   options.world = command.run.world;
   options.where = where_flags(command.run);
@@ -183,6 +191,9 @@ Action add_fuzz(CLI::App& app) {
       ->type_name("DIR");
   add_number(*command, {"--stop-after", "Stop after this many different findings, 0: never (default 1)"},
              options->stop_after);
+  command->add_flag("--faults", options->faults,
+                    "Give half of the cases one or two faults (lost, doubled, damaged messages; dead ranks): none may "
+                    "pass with wrong data");
   command->add_option("--coverage", options->coverage, "Write what was covered to a JSON file")->type_name("FILE");
   command->add_flag("--json", options->json, "Print one JSON object an event");
   command->add_flag("--quiet", options->quiet, "Print the first line, findings and the last line only");
@@ -192,7 +203,8 @@ Action add_fuzz(CLI::App& app) {
       "  reshardcheck fuzz --subject mutant:flat-chunk --cases 2000 --seed 1 --out found\n"
       "  reshardcheck fuzz --subject reference:direct --cases 5000 --oracles all\n"
       "  reshardcheck fuzz --subject mutant:cache-shape --sequences --cases 2000 --seed 1\n"
-      "  reshardcheck fuzz --cases 100000 --ranks 2..8 --stop-after 0 --json");
+      "  reshardcheck fuzz --cases 100000 --ranks 2..8 --stop-after 0 --json\n"
+      "  reshardcheck fuzz --cases 10000 --faults");
   return [options](Console& console) { return fuzz(console, *options); };
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "core/layout/notation.h"
+#include "fuzz/fault_drawer.h"
 #include "fuzz/features.h"
 #include "fuzz/inflight.h"
 #include "fuzz/relation.h"
@@ -33,6 +34,9 @@ constexpr KnownAnswer known_answers[] = {
 /// After the end of a budget in seconds, what a minimisation that has begun may still take.
 constexpr double shrink_grace_seconds = 10;
 
+/// Tells the stream of faults from that of cases.
+constexpr std::uint64_t fault_stream = 0x6661756c74;
+
 /// A failure that is not yet a finding.
 struct Failure {
   std::int64_t index = 0;
@@ -40,10 +44,19 @@ struct Failure {
   SequenceVerdict verdict;
 };
 
+/// Steps of longer sequences have accidents, which the steps after them must survive; that is another question.
+bool is_faulted(const Sequence& value) {
+  return value.steps.size() == 1 && !value.steps.front().options.faults.empty();
+}
+
 class Campaign {
  public:
   Campaign(const CampaignOptions& options, const MakeRunner& make_runner, CampaignObserver& observer)
-      : options_(options), make_runner_(make_runner), observer_(observer), related_random_(~options.seed) {}
+      : options_(options),
+        make_runner_(make_runner),
+        observer_(observer),
+        related_random_(~options.seed),
+        fault_random_(options.seed ^ fault_stream) {}
 
   Result<CampaignResult> run() {
     // The known answers first: a group of workers is then there for the search to go on with.
@@ -106,8 +119,15 @@ class Campaign {
         generator = everything ? whole : draw_swarm(choices, whole);
       }
       RandomChoices choices(block_random.split());
-      const Status done = judge(index, next(choices, generator));
+      Sequence value = next(choices, generator);
+      RandomChoices fault_choices(fault_random_.split());
+      if (fault_choices.chance(options_.fault_percent)) {
+        Case& only = value.steps.front();
+        only.options.faults = draw_faults(fault_choices, only);
+      }
+      const Status done = is_faulted(value) ? judge_faulted(index, value) : judge(index, value);
       if (!done) return done;
+      observer_.on_progress({result_.cases, std::ssize(result_.findings), fraction()});
       if (std::optional<std::string> broken = runner_->broken()) {
         result_.environment = *std::move(broken);
         break;
@@ -156,8 +176,22 @@ class Campaign {
       const Status related = judge_related(index, value.steps.front());
       if (!related) return related;
     }
-    observer_.on_progress({result_.cases, std::ssize(result_.findings), fraction()});
     return Ok{};
+  }
+
+  /// A case with faults fails in whatever way it likes, as long as it does not pass wrong data.
+  Status judge_faulted(std::int64_t index, const Sequence& value) {
+    const std::optional<SequenceVerdict> verdict = run_as_it_is(value);
+    ++result_.cases;
+    note(value, verdict);
+    if (!verdict) {
+      ++result_.skipped;
+      return Ok{};
+    }
+    observer_.on_case(index, value, *verdict);
+    ++result_.faulted[static_cast<std::size_t>(verdict->verdict.kind)];
+    if (!would_pass_wrong_data(verdict->verdict)) return Ok{};
+    return keep({index, value, *verdict});
   }
 
   /// The relations take turns; one that says nothing about the case gives its turn to the next.
@@ -179,7 +213,14 @@ class Campaign {
     return Ok{};
   }
 
+  /// A failure that its faults explain counts as a pass here, so that nothing is shrunk towards it.
   std::optional<SequenceVerdict> run_once(const Sequence& value) {
+    std::optional<SequenceVerdict> verdict = run_as_it_is(value);
+    if (verdict && is_faulted(value) && !would_pass_wrong_data(verdict->verdict)) verdict = SequenceVerdict{};
+    return verdict;
+  }
+
+  std::optional<SequenceVerdict> run_as_it_is(const Sequence& value) {
     if (!inflight_.begin(to_text(value)) && !inflight_told_) {
       inflight_told_ = true;
       observer_.on_warning("the case in flight cannot be noted under " + options_.out_directory +
@@ -345,6 +386,7 @@ class Campaign {
   bool inflight_told_ = false;
   CampaignResult result_;
   rc::Random related_random_;  // apart from the cases, which are the same with and without relations
+  rc::Random fault_random_;    // the same for the faults
   std::size_t next_relation_ = 0;
   double begin_seconds_ = 0;
 };
@@ -354,6 +396,9 @@ class Campaign {
 Result<CampaignResult> run_campaign(const CampaignOptions& options, CampaignObserver& observer) {
   if (options.cases <= 0 && options.seconds <= 0) return Error{"a campaign needs a budget: cases or seconds"};
   if (options.seconds > 0 && !options.clock_seconds) return Error{"a budget in seconds needs a clock"};
+  if (options.fault_percent > 0 && options.sequences) {
+    return Error{"sequences have accidents of their own: faults or sequences, not both"};
+  }
   if (options.swarm_block_cases < 1 || options.confirm_runs < 1 || options.candidates < 1) {
     return Error{"blocks, confirmations and candidates start at 1"};
   }

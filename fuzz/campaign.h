@@ -47,6 +47,7 @@ struct CampaignOptions {
   bool swarm = true;
   int candidates = 2;      // drawn for every case; the one with most unseen pairs of features is run. 1: no steering
   bool relations = false;  // a case that passes is followed by what one relation derives from it; not in sequences
+  int fault_percent = 0;  // of the cases get one or two faults (see fault_drawer.h); on the sim world, not in sequences
   GeneratorOptions generator;
   ExecutorOptions executor;
   std::string where;                      // flags of a command that runs cases in the same place again
@@ -69,8 +70,9 @@ enum class CampaignEnd : std::uint8_t { clean = 0, findings = 1, environment = 3
 struct CampaignResult {
   CampaignEnd end = CampaignEnd::clean;
   std::int64_t cases = 0;
-  std::array<std::int64_t, verdict_kinds> verdicts{};  // cases by VerdictKind
-  std::int64_t skipped = 0;                            // of them, those that needed more memory than allowed
+  std::array<std::int64_t, verdict_kinds> verdicts{};  // cases by VerdictKind, without those that have faults
+  std::array<std::int64_t, verdict_kinds> faulted{};   // cases that have faults, by the kind of what came of them
+  std::int64_t skipped = 0;                            // cases that needed more memory than allowed
   std::vector<Finding> findings;                       // distinct, in the order found
   std::string environment;                             // what surprised, when end is environment
   Coverage coverage;                                   // of the cases run
@@ -111,6 +113,9 @@ Result<CampaignResult> run_campaign(const CampaignOptions& options, CampaignObse
 /// The lines that tell a person of a failure that is not yet shrunk, and of a simpler form of it.
 [[nodiscard]] std::string failure_lines(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict);
 [[nodiscard]] std::string smaller_line(const Sequence& value, const Verdict& verdict);
+
+/// How the cases with faults ended, as a small table; empty when there were none.
+[[nodiscard]] std::string fault_table(const CampaignResult& result);
 
 /// The lines that tell a person of one finding.
 [[nodiscard]] std::string finding_lines(const Finding& finding);

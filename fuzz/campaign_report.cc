@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/layout/notation.h"
 #include "fuzz/campaign.h"
@@ -27,6 +28,7 @@ std::string campaign_command(const CampaignOptions& options, std::int64_t cases)
                   shell_word(options.subject), cases, options.seed);
   if (!options.where.empty()) command += " " + options.where;
   if (options.relations) command += " --oracles all";
+  if (options.fault_percent > 0) command += " --faults";
   const GeneratorOptions usual;
   const GeneratorOptions& generator = options.generator;
   if (generator.min_world_ranks != usual.min_world_ranks || generator.max_world_ranks != usual.max_world_ranks) {
@@ -41,10 +43,10 @@ std::string command_of(const CampaignOptions& options, const CampaignResult& res
   return campaign_command(options, result.cases);
 }
 
-json verdict_counts(const CampaignResult& result) {
+json verdict_counts(const std::array<std::int64_t, verdict_kinds>& verdicts) {
   json counts = json::object();
   for (int kind = 0; kind < verdict_kinds; ++kind) {
-    const std::int64_t cases = result.verdicts[static_cast<std::size_t>(kind)];
+    const std::int64_t cases = verdicts[static_cast<std::size_t>(kind)];
     if (cases > 0) counts[std::string(name(static_cast<VerdictKind>(kind)))] = cases;
   }
   return counts;
@@ -94,6 +96,20 @@ std::string failure_lines(std::int64_t index, const Sequence& value, const Seque
 
 std::string smaller_line(const Sequence& value, const Verdict& verdict) {
   return fmt::format("  smaller: {}  ({})", to_text(value), name(verdict.kind));
+}
+
+std::string fault_table(const CampaignResult& result) {
+  const std::int64_t faulted = std::accumulate(result.faulted.begin(), result.faulted.end(), std::int64_t{0});
+  if (faulted == 0) return "";
+  std::string text = fmt::format("{} of the cases had faults; they ended so:", faulted);
+  for (int kind = 0; kind < verdict_kinds; ++kind) {
+    const std::int64_t cases = result.faulted[static_cast<std::size_t>(kind)];
+    if (cases == 0) continue;
+    const bool pass = static_cast<VerdictKind>(kind) == VerdictKind::pass;
+    text += fmt::format("\n  {:<16}{:>10}{}", name(static_cast<VerdictKind>(kind)), cases,
+                        pass ? "  (every element right, whatever the faults did)" : "");
+  }
+  return text;
 }
 
 std::string finding_lines(const Finding& finding) {
@@ -156,13 +172,14 @@ nlohmann::json end_json(const CampaignOptions& options, const CampaignResult& re
                {"verdict", name(result.end)},
                {"cases", result.cases},
                {"skipped", result.skipped},
-               {"verdicts", verdict_counts(result)},
+               {"verdicts", verdict_counts(result.verdicts)},
                {"findings", result.findings.size()},
                {"duplicates", std::move(duplicates)},
                {"pairs_seen", result.coverage.seen_pairs()},
                {"pairs", result.coverage.all_pairs()},
                {"digest", fmt::format("{:016x}", result.digest)},
                {"command", command_of(options, result)}};
+  if (options.fault_percent > 0) line["faulted"] = verdict_counts(result.faulted);
   if (!result.environment.empty()) line["environment"] = result.environment;
   return line;
 }

@@ -122,6 +122,9 @@ void add_run_options(CLI::App& command, RunOptions& options) {
                   "Seconds a case in a worker may take, plus 5 x the median of those before (default 10)")
       ->check(CLI::Range(0.001, 1e6))
       ->type_name("N");
+  command.add_option("--start-timeout", options.start_seconds, "Seconds that workers may take to come up (default 60)")
+      ->check(CLI::Range(0.001, 1e6))
+      ->type_name("N");
   command.add_option("--subject-output", options.subject_output, "Append what workers print to this file")
       ->type_name("FILE");
   command.add_option("--max-bytes", options.max_bytes, "Refuse a case that needs more (default: half of free memory)")

@@ -22,6 +22,7 @@ struct RunOptions {
   std::string launch;            // as typed: the words before a worker's command
   bool isolate = false;          // run in a worker, whatever the subject
   double case_seconds = 10;      // the base of the bound on a case in a worker
+  double start_seconds = 60;     // for workers to come up
   std::string subject_output;    // a file for what workers print
 };
 

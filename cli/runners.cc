@@ -16,7 +16,8 @@ namespace reshardcheck::cli {
 namespace {
 
 constexpr std::string_view mpi_worker_name = "reshardcheck-worker-mpi";
-constexpr double milliseconds_per_second = 1'000;
+
+std::int64_t milliseconds(double seconds) { return static_cast<std::int64_t>(std::ceil(seconds * 1'000)); }
 
 /// Code that we did not write must not run in this process.
 bool trusted(std::string_view subject) { return !subject.starts_with("lib:") && !subject.starts_with("proc:"); }
@@ -58,6 +59,8 @@ std::string where_flags(const RunOptions& options) {
   if (options.isolate) flags += " --isolate";
   if (options.case_seconds != RunOptions{}.case_seconds)
     flags += fmt::format(" --case-timeout {:g}", options.case_seconds);
+  if (options.start_seconds != RunOptions{}.start_seconds)
+    flags += fmt::format(" --start-timeout {:g}", options.start_seconds);
   return flags.empty() ? flags : flags.substr(1);
 }
 
@@ -71,7 +74,8 @@ Result<MakeRunner> make_runners(const RunOptions& options) {
   worker.binary = own_path();
   worker.world = options.world;
   worker.executor = *executor;
-  worker.case_ms = static_cast<std::int64_t>(std::ceil(options.case_seconds * milliseconds_per_second));
+  worker.case_ms = milliseconds(options.case_seconds);
+  worker.start_ms = milliseconds(options.start_seconds);
   worker.output_file = options.subject_output;
   if (!options.launch.empty()) {
     Result<std::vector<std::string>> words = split_command(options.launch);

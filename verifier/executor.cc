@@ -436,7 +436,8 @@ void Executor::Implementation::gather_reports() {
   const bool nothing_seen = ranks_clean() && !evidence_.plan && !evidence_.excess && !evidence_.fingerprint &&
                             evidence_.disagreement.empty() && evidence_.world.status == CommStatus::ok &&
                             evidence_.world.unreceived_messages == 0;
-  const bool wanted = case_->options.fill == FillKind::provenance || !nothing_seen;
+  // clean_ is what all processes agreed on: the ranks that did well are part of the story of those that did not.
+  const bool wanted = case_->options.fill == FillKind::provenance || !nothing_seen || !clean_;
   for (RankCheck& rank : ranks()) {
     const RankReport& report = rank.report();
     const bool second_opinion = report.naive.wrong_elements > 0 || report.gather_broadcast.wrong_elements > 0 ||

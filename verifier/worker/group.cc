@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <deque>
 #include <optional>
 
+#include "verifier/worker/launcher_words.h"
 #include "verifier/worker/listener.h"
 #include "verifier/worker/output_tail.h"
 
@@ -21,6 +23,14 @@ constexpr std::int64_t median_factor = 5;
 constexpr std::int64_t bytes_per_ms = 100'000;
 constexpr std::int64_t end_ms = 5'000;    // for a lost worker, and a launcher that cleans up after it, to end
 constexpr std::int64_t grace_ms = 2'000;  // for a launcher to stop what it started, before it is killed itself
+
+/// Open MPI's mpirun gives the ranks beside one that died a second before it kills them and says who died. The verdict
+/// waits for that, and there is nothing that they would do with it.
+std::vector<std::string> launcher_environment() {
+  const char* const name = "OMPI_MCA_odls_base_sigkill_timeout";
+  if (std::getenv(name) != nullptr) return {};
+  return {std::string(name) + "=0"};
+}
 
 std::int64_t milliseconds_since(Clock::time_point begin) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - begin).count();
@@ -54,6 +64,7 @@ class WorkerGroup::Implementation {
       child.words.push_back(word);
     }
     child.output = output_.descriptor();
+    child.environment = launcher_environment();
     output_.forget();
     Result<ChildProcess> started = ChildProcess::start(child);
     if (!started) return started.error();
@@ -135,7 +146,8 @@ class WorkerGroup::Implementation {
     const std::optional<ExitStatus> status = child_.poll();
     const std::string words = output_.last_lines(3);
     return fmt::format("{} {}{}{}", options_.launch.empty() ? "the worker" : options_.launch.front(),
-                       status ? to_text(*status) : fmt::format("did not come up in {} s", options_.start_ms / 1000),
+                       status ? to_text(*status)
+                              : fmt::format("did not come up in {:g} s", static_cast<double>(options_.start_ms) / 1000),
                        words.empty() ? "" : ": ", words);
   }
 
@@ -144,9 +156,10 @@ class WorkerGroup::Implementation {
     close_channel();
     const std::optional<ExitStatus> status = child_.wait(end_ms);
     child_.stop(grace_ms);
+    if (const std::optional<std::string> fate = fate_of_a_rank(output_.text())) return *fate;
     std::string words = output_.last_lines(options_.launch.empty() ? 1 : 3);
     if (!words.empty()) words = fmt::format("; it printed: {}", words);
-    return fmt::format("the {} {}{}", options_.launch.empty() ? "process" : options_.launch.front(),
+    return fmt::format("{} {}{}", options_.launch.empty() ? "the process" : options_.launch.front(),
                        status ? to_text(*status) : std::string("closed its channel and went on"), words);
   }
 

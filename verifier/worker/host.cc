@@ -1,11 +1,13 @@
 #include "verifier/worker/host.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -13,6 +15,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <thread>
 
 #include "core/layout/notation.h"
 #include "core/subject/line_channel.h"
@@ -52,6 +55,7 @@ class Host {
  public:
   Host(World& world, HostOptions options) : world_(world), options_(std::move(options)) {}
   ~Host() {
+    watch_ = {};
     if (channel_.socket() >= 0) close(channel_.socket());
   }
 
@@ -67,8 +71,12 @@ class Host {
       const Result<WorkerRequest> request = next();
       if (!request) return request.error();
       if (request->kind == WorkerRequest::Kind::quit) return Ok{};
-      if (const std::optional<WorkerReply> reply = answer(*request)) {
-        if (world_.process() == 0 && channel_.write(to_line(*reply), worker_send_ms) != ChannelStatus::ok) return Ok{};
+      busy_ = true;
+      const std::optional<WorkerReply> reply = answer(*request);
+      busy_ = false;
+      if (reply) {
+        // A driver that does not take it is gone: the next request is then to quit, for all processes.
+        if (world_.process() == 0) channel_.write(to_line(*reply), worker_send_ms);
         if (reply->spent) return Ok{};
       }
     }
@@ -86,7 +94,20 @@ class Host {
     const WorkerHello hello{worker_protocol, *secret, std::string(world_.name()), options_.max_world_ranks};
     const ChannelStatus said = channel_.write(to_line(hello), worker_send_ms);
     if (said != ChannelStatus::ok) return Error{"the driver does not listen: " + std::string(name(said))};
+    if (world_.processes() > 1) watch_ = std::jthread([this](const std::stop_token& stop) { watch_driver(stop); });
     return Ok{};
+  }
+
+  /// A launcher stands between the driver and this process, so that no parent's death tells of the driver's. Nobody
+  /// waits for a case whose driver is gone, which may hang: the launcher ends the other ranks when this one dies.
+  void watch_driver(const std::stop_token& stop) {
+    constexpr int look_ms = 20;
+    while (!stop.stop_requested()) {
+      pollfd driver{channel_.socket(), POLLRDHUP, 0};
+      if (poll(&driver, 1, look_ms) <= 0) continue;
+      if (busy_) kill(getpid(), SIGKILL);
+      poll(nullptr, 0, look_ms);  // between cases the serving thread sees it, too
+    }
   }
 
   /// The driver's next request, the same for all processes. A driver that is gone has said quit.
@@ -144,6 +165,8 @@ class Host {
   World& world_;
   HostOptions options_;
   LineChannel channel_;
+  std::atomic<bool> busy_ = false;
+  std::jthread watch_;
   std::map<std::string, std::unique_ptr<Subject>> subjects_;  // outlive the sessions that the executor keeps
   Case case_;
   std::unique_ptr<Executor> executor_ = std::make_unique<Executor>(world_);

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -42,6 +43,7 @@ void OutputTail::drain(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     pollfd wanted{read_end_, POLLIN, 0};
     if (poll(&wanted, 1, look_ms) <= 0) continue;
+    const std::lock_guard lock(mutex_);  // from the read to its memory, so that settle() misses nothing between
     const ssize_t size = read(read_end_, piece.data(), piece.size());
     if (size == 0) return;
     if (size < 0) continue;
@@ -49,18 +51,39 @@ void OutputTail::drain(const std::stop_token& stop) {
       close(file_);  // a full disk costs the user the rest of the output, not the campaign
       file_ = -1;
     }
-    const std::lock_guard lock(mutex_);
     tail_.append(piece.data(), static_cast<std::size_t>(size));
     if (tail_.size() > 2 * kept_bytes) tail_.erase(0, tail_.size() - kept_bytes);
   }
 }
 
 void OutputTail::forget() {
+  settle();
   const std::lock_guard lock(mutex_);
   tail_.clear();
 }
 
+/// What is in the pipe has been printed too. It may go on for ever, so this is bounded.
+void OutputTail::settle() const {
+  constexpr int looks = 200;
+  constexpr int settle_ms = 5;
+  for (int look = 0; look < looks && read_end_ >= 0; ++look) {
+    int waiting_bytes = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      if (ioctl(read_end_, FIONREAD, &waiting_bytes) != 0 || waiting_bytes == 0) return;
+    }
+    poll(nullptr, 0, settle_ms);
+  }
+}
+
+std::string OutputTail::text() const {
+  settle();
+  const std::lock_guard lock(mutex_);
+  return tail_;
+}
+
 std::string OutputTail::last_lines(std::size_t lines) const {
+  settle();
   const std::lock_guard lock(mutex_);
   std::vector<std::string> found;
   std::size_t end = tail_.size();

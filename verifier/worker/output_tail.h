@@ -18,11 +18,14 @@ class OutputTail {
   /// What the processes write to.
   [[nodiscard]] int descriptor() const { return write_end_; }
   void forget();
+  /// What has been kept, after the processes that printed it have ended.
+  [[nodiscard]] std::string text() const;
   /// The last `lines` lines that are not empty, each cut to a readable length; control characters made visible.
   [[nodiscard]] std::string last_lines(std::size_t lines) const;
 
  private:
   void drain(const std::stop_token& stop);
+  void settle() const;
 
   int read_end_ = -1;
   int write_end_ = -1;

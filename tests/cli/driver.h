@@ -1,0 +1,66 @@
+// A reshardcheck that is watched, disturbed and killed while it runs, with everything that it started.
+//
+// Each driver gets a temporary folder and a mark in its environment, which all that it starts inherit: so a process
+// that it left behind is found wherever it hangs in the tree of processes, and so is a folder.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/subject/child_process.h"
+#include "core/subject/line_channel.h"
+#include "tests/cli/binary.h"
+
+namespace reshardcheck::cli_test {
+
+/// A process that carries a driver's mark.
+struct MarkedProcess {
+  pid_t id = 0;
+  std::string command;  // the words, with blanks between
+  int mpi_rank = -1;    // as Open MPI tells it; -1: none
+};
+
+class Driver {
+ public:
+  /// `launcher` are words before the binary's own.
+  explicit Driver(const std::vector<std::string>& arguments, const std::vector<std::string>& launcher = {});
+  ~Driver();  // kills all that is left
+  Driver(const Driver&) = delete;
+  Driver& operator=(const Driver&) = delete;
+
+  [[nodiscard]] pid_t id() const { return child_.id(); }
+
+  /// The next whole line of standard output; nothing when it has ended, or after a minute.
+  std::optional<std::string> next_line();
+  /// SIGKILL for the driver alone; then what it had printed can still be read.
+  void kill_alone();
+  /// Reads to the end and waits for it: what is read here and the exit code.
+  Ran end();
+
+  /// What it started and still runs, without itself.
+  [[nodiscard]] std::vector<MarkedProcess> started() const;
+  /// Waits for all of that to be gone, for up to `seconds`. What is left, processes and temporary folders, a line each.
+  std::string left_behind(int seconds);
+
+ private:
+  Folder folder_;
+  std::string mark_;
+  int errors_ = -1;
+  ChildProcess child_;
+  LineChannel lines_;
+};
+
+/// Sends a signal to the marked processes whose command contains the word. How many there were.
+int signal_started(const Driver& driver, const std::string& word, int signal);
+
+/// Runs to the end; also what it left behind, which is nothing when all is well.
+struct CleanRan {
+  Ran ran;
+  std::string left_behind;
+};
+CleanRan run_watched(const std::vector<std::string>& arguments);
+
+}  // namespace reshardcheck::cli_test

@@ -1,0 +1,226 @@
+// Goal: whatever a subject does to the process it runs in, that is a verdict; the campaign goes on, and nothing is left
+// behind. Method: the real binary, a library that misbehaves as told on uneven targets, signals from outside.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "core/layout/notation.h"
+#include "tests/cli/driver.h"
+#include "verifier/worker/worker_runner.h"
+
+namespace reshardcheck::cli_test {
+namespace {
+
+using nlohmann::json;
+using Words = std::vector<std::string>;
+
+std::string misbehaving(const std::string& what) { return "lib:" RESHARDCHECK_MISBEHAVING_SUBJECT "?do=" + what; }
+
+/// Its target shards differ: the library misbehaves here, and not on the even one.
+constexpr const char* uneven = "u8[3] 1@0 R -> 2@1 S(0)";
+constexpr const char* even = "u8[4] 1@0 R -> 2@1 S(0)";
+
+std::vector<json> events(const std::string& out) {
+  std::vector<json> result;
+  for (const std::string& line : lines_of(out)) {
+    json value = json::parse(line, nullptr, false);
+    EXPECT_FALSE(value.is_discarded()) << line;
+    result.push_back(std::move(value));
+  }
+  return result;
+}
+
+std::vector<json> only(const std::vector<json>& all, const std::string& event) {
+  std::vector<json> result;
+  for (const json& each : all) {
+    if (each.at("event") == event) result.push_back(each);
+  }
+  return result;
+}
+
+Words with(Words words, const Words& more) {
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+/// How one way to misbehave has to come out.
+struct Misdeed {
+  const char* what;
+  const char* verdict;
+  const char* detail;  // a regular expression
+  const char* cases;   // budget of its campaign: a hang costs the bound, every time
+};
+constexpr Misdeed misdeeds[] = {
+    {"crash", "crash", "killed by signal 11 \\(Segmentation fault\\)", "60"},
+    {"exit", "crash", "exited with code 0", "60"},
+    {"heap", "crash", "killed by signal 6 \\(Aborted\\)", "60"},
+    {"hang", "hang", "no answer in .* s", "12"},
+    {"error", "error", "told to fail", "60"},
+    {"one_rank_error", "disagree", "told to fail on one rank", "60"},
+    {"refuse", "valid_rejected", "told to refuse uneven shards", "60"},
+};
+
+class Misbehaving : public ::testing::TestWithParam<Misdeed> {};
+
+TEST_P(Misbehaving, IsItsVerdictAndTheNextCasePasses) {
+  const Misdeed& misdeed = GetParam();
+  const CleanRan result = run_watched(
+      {"run", uneven, even, uneven, even, "--subject", misbehaving(misdeed.what), "--case-timeout", "0.3", "--json"});
+  EXPECT_EQ(result.ran.exit_code, 1) << result.ran.err;
+  EXPECT_EQ(result.left_behind, "");
+  const std::vector<json> cases = events(result.ran.out);
+  ASSERT_EQ(cases.size(), 4U) << result.ran.out << result.ran.err;
+  for (const std::size_t failing : {0U, 2U}) {
+    EXPECT_EQ(cases[failing]["verdict"], misdeed.verdict) << cases[failing];
+    EXPECT_TRUE(std::regex_search(cases[failing]["detail"].get<std::string>(), std::regex(misdeed.detail)))
+        << cases[failing];
+    EXPECT_EQ(cases[failing + 1]["verdict"], "pass") << cases[failing + 1];
+  }
+}
+
+TEST_P(Misbehaving, DoesNotEndACampaignBeforeItsBudgetAndIsMinimised) {
+  const Misdeed& misdeed = GetParam();
+  const CleanRan result =
+      run_watched({"fuzz", "--subject", misbehaving(misdeed.what), "--case-timeout", "0.1", "--cases", misdeed.cases,
+                   "--seed", "3", "--stop-after", "0", "--ranks", "2..4", "--json"});
+  EXPECT_EQ(result.ran.exit_code, 1) << result.ran.err;
+  EXPECT_EQ(result.left_behind, "");
+  const std::vector<json> all = events(result.ran.out);
+  EXPECT_EQ(only(all, "case").size(), std::stoul(misdeed.cases));
+  const std::vector<json> findings = only(all, "finding");
+  ASSERT_FALSE(findings.empty());
+  for (const json& finding : findings) {
+    EXPECT_EQ(finding["verdict"], misdeed.verdict);
+    EXPECT_EQ(finding["one_minimal"], true);
+    EXPECT_EQ(finding["case"], "u8[1] 1@0 R -> 2@1 S(0)");
+  }
+  EXPECT_EQ(only(all, "end").at(0)["verdict"], "findings");
+}
+
+std::string name_of(const ::testing::TestParamInfo<Misdeed>& misdeed) { return misdeed.param.what; }
+INSTANTIATE_TEST_SUITE_P(Worker, Misbehaving, ::testing::ValuesIn(misdeeds), name_of);
+
+/// Groups of workers that this process drives.
+WorkerOptions worker_options() {
+  WorkerOptions options;
+  options.binary = RESHARDCHECK_BINARY;
+  options.case_ms = 300;
+  return options;
+}
+
+TEST(Worker, TheNextHundredCasesOnTheReferencePassInTheSameGroup) {
+  const MakeRunner make_runner = worker_runners(worker_options());
+  const Case uneven_case = *parse_case(uneven);
+  for (const Misdeed& misdeed : misdeeds) {
+    {
+      const Result<std::unique_ptr<Runner>> runner = make_runner(misbehaving(misdeed.what));
+      ASSERT_TRUE(runner.ok()) << runner.error().reason;
+      const Result<Verdict> verdict = (*runner)->run(uneven_case);
+      ASSERT_TRUE(verdict.ok()) << verdict.error().reason;
+      EXPECT_EQ(name(verdict->kind), misdeed.verdict);
+    }
+    const Result<std::unique_ptr<Runner>> reference = make_runner("reference");
+    ASSERT_TRUE(reference.ok()) << reference.error().reason;
+    for (int i = 0; i < 100; ++i) {
+      const Result<Verdict> verdict = (*reference)->run(uneven_case);
+      ASSERT_TRUE(verdict.ok()) << verdict.error().reason;
+      ASSERT_EQ(verdict->kind, VerdictKind::pass) << misdeed.what << ": " << verdict->detail;
+    }
+  }
+}
+
+TEST(Worker, WhatASubjectPrintsDisturbsNothingAndIsKeptWhereTheUserSays) {
+  const Folder folder;
+  for (const std::string world : {"sim", "threads"}) {
+    const std::string file = folder.path(world);
+    const CleanRan result = run_watched({"run", uneven, uneven, "--subject", misbehaving("print"), "--world", world,
+                                         "--subject-output", file, "--json"});
+    EXPECT_EQ(result.ran.exit_code, 0) << result.ran.err;
+    EXPECT_EQ(result.ran.err, "");
+    EXPECT_EQ(result.left_behind, "");
+    EXPECT_EQ(events(result.ran.out).size(), 2U);
+    EXPECT_NE(read_file(file).find("was told to print"), std::string::npos) << read_file(file);
+    EXPECT_NE(read_file(file).find("\"verdict\":\"pass\",\"from\""), std::string::npos) << read_file(file);
+  }
+}
+
+/// A campaign on the reference in workers, which the test disturbs after its tenth case.
+struct Disturbed {
+  Ran ran;
+  std::string left_behind;
+};
+Disturbed disturbed_campaign(const std::string& world, int signal) {
+  Driver driver({"fuzz", "--isolate", "--world", world, "--cases", "400", "--seed", "6", "--ranks", "2..4", "--json",
+                 "--stop-after", "0", "--case-timeout", "0.3"});
+  Disturbed result;
+  std::string begin;
+  for (int lines = 0; lines < 11; ++lines) begin += driver.next_line().value_or("nothing") + "\n";
+  EXPECT_EQ(signal_started(driver, " worker ", signal), 1);
+  result.ran = driver.end();
+  result.ran.out = begin + result.ran.out;
+  result.left_behind = driver.left_behind(10);
+  return result;
+}
+
+TEST(Worker, KilledOrStoppedFromOutsideFailsOneCaseAndTheCampaignComesToItsEnd) {
+  for (const std::string world : {"sim", "threads"}) {
+    for (const int signal : {SIGKILL, SIGSTOP}) {
+      const Disturbed result = disturbed_campaign(world, signal);
+      EXPECT_EQ(result.ran.exit_code, 4) << world << result.ran.err;  // it does not fail again
+      EXPECT_EQ(result.left_behind, "");
+      const std::vector<json> all = events(result.ran.out);
+      std::vector<json> failed;
+      for (const json& each : only(all, "case")) {
+        if (each["verdict"] != "pass") failed.push_back(each);
+      }
+      ASSERT_EQ(failed.size(), 1U) << result.ran.out;
+      EXPECT_EQ(failed[0]["verdict"], signal == SIGKILL ? "crash" : "hang");
+      const std::string detail = failed[0]["detail"];
+      EXPECT_NE(detail.find(signal == SIGKILL ? "killed by signal 9" : "no answer in"), std::string::npos) << detail;
+      EXPECT_EQ(only(all, "case").size(), 400U);
+      EXPECT_EQ(only(all, "end").at(0)["verdicts"]["pass"], 399);
+    }
+  }
+}
+
+TEST(Worker, ThatDoesNotComeUpEndsInOneClearLineAndExitCodeThree) {
+  const std::vector<std::pair<std::string, std::string>> launches{
+      {"no-such-launcher", "no-such-launcher"},
+      {"false", "false exited with code 1"},
+      {"sh -c 'exec sleep 1000'", "sh did not come up in 0.2 s"},
+      {"sh -c 'echo the queue is closed; exit 7'", "exited with code 7: the queue is closed"},
+  };
+  for (const auto& [launch, said] : launches) {
+    for (const Words& command : {Words{"run", even}, Words{"fuzz", "--cases", "5", "--quiet", "--seed", "1"}}) {
+      const CleanRan result = run_watched(with(command, {"--launch", launch, "--start-timeout", "0.2"}));
+      EXPECT_EQ(result.ran.exit_code, 3) << launch << "\n" << result.ran.out;
+      EXPECT_EQ(result.left_behind, "");
+      const std::vector<std::string> lines = lines_of(result.ran.err);
+      ASSERT_GE(lines.size(), 1U);
+      EXPECT_NE(lines[0].find(said), std::string::npos) << lines[0];
+      EXPECT_LE(lines.size(), 2U) << result.ran.err;  // the second says what to do
+    }
+  }
+}
+
+TEST(Worker, OnTheThreadsWorldSaysTheSameOfTheDataAsSim) {
+  const Words command{
+      "run",   "u8[5] 2x2@0 S(0),S(0) -> 1@4 R", "u8[9,4] 4@0 S(0) -> 2x2@4 S(1),R", "--subject", "mutant:flat-chunk",
+      "--json"};
+  const Ran sim = run_binary(command);
+  const CleanRan threads = run_watched(with(command, {"--world", "threads"}));
+  EXPECT_EQ(threads.left_behind, "");
+  const std::vector<json> expected = events(sim.out);
+  const std::vector<json> got = events(threads.ran.out);
+  ASSERT_EQ(expected.size(), got.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    EXPECT_EQ(got[i]["verdict"], expected[i]["verdict"]);
+    EXPECT_EQ(got[i].value("wrong", json()), expected[i].value("wrong", json()));
+  }
+  EXPECT_EQ(threads.ran.exit_code, sim.exit_code);
+}
+
+}  // namespace
+}  // namespace reshardcheck::cli_test

@@ -116,7 +116,7 @@ Status append_file(const std::string& name, Sequences& sequences) {
 }
 
 /// All .case files of a directory and its folders, in the order of their names.
-Status append_directory(const std::string& name, Sequences& sequences) {
+Status append_directory(const std::string& name, Sequences& sequences, std::vector<std::string>* unreadable) {
   std::error_code problem;
   std::vector<std::string> files;
   for (std::filesystem::recursive_directory_iterator each(name, problem), end; !problem && each != end;
@@ -126,8 +126,12 @@ Status append_directory(const std::string& name, Sequences& sequences) {
   if (problem) return Error{fmt::format("{}: cannot be read: {}", name, problem.message())};
   std::sort(files.begin(), files.end());
   for (const std::string& file : files) {
+    const std::size_t before = sequences.size();
     const Status read = append_file(file, sequences);
-    if (!read) return read;
+    if (read.ok()) continue;
+    if (unreadable == nullptr) return read;
+    unreadable->push_back(read.error().reason);
+    sequences.erase(sequences.begin() + static_cast<std::ptrdiff_t>(before), sequences.end());
   }
   return Ok{};
 }
@@ -137,14 +141,16 @@ bool looks_like_a_file(std::string_view argument) {
   return !argument.empty() && argument.find_first_of("[{ \t") == std::string_view::npos;
 }
 
-Status append_argument(const std::string& argument, Sequences& sequences) {
+Status append_argument(const std::string& argument, Sequences& sequences, std::vector<std::string>* unreadable) {
   if (argument == "-") {
     const Result<std::string> text = read_stream(std::cin, "standard input");
     if (!text) return text.error();
     return append_lines(*text, "standard input", sequences);
   }
   std::error_code ignored;  // a case is too long or too strange for a file name, which is no error here
-  if (std::filesystem::is_directory(argument, ignored)) return append_directory(argument, sequences);
+  if (std::filesystem::is_directory(argument, ignored)) {
+    return append_directory(argument, sequences, unreadable);
+  }
   if (std::filesystem::exists(argument, ignored)) return append_file(argument, sequences);
   if (looks_like_a_file(argument)) return Error{fmt::format("{}: no such file, and no case", shortened(argument, 200))};
   Result<Sequence> value = sequence_of_line(trimmed(argument));
@@ -164,10 +170,11 @@ std::string input_hint(std::span<const std::string> arguments) {
   return "'reshardcheck run --help' shows the notation with examples";
 }
 
-Result<std::vector<InputSequence>> read_sequences(std::span<const std::string> arguments) {
+Result<std::vector<InputSequence>> read_sequences(std::span<const std::string> arguments,
+                                                  std::vector<std::string>* unreadable) {
   Sequences sequences;
   for (const std::string& argument : arguments) {
-    const Status read = append_argument(argument, sequences);
+    const Status read = append_argument(argument, sequences, unreadable);
     if (!read) return read.error();
   }
   if (sequences.empty()) return Error{"there is no case in the input"};

@@ -27,8 +27,10 @@ struct InputSequence {
 };
 
 /// The sequences of all arguments in order, at least one. The Error's reason is the whole message, up to three lines:
-/// what is wrong, the line and a caret under the place.
-Result<std::vector<InputSequence>> read_sequences(std::span<const std::string> arguments);
+/// what is wrong, the line and a caret under the place. A corpus outlives accidents: where `unreadable` is given, files
+/// of a directory that cannot be read go there, as such messages, and their cases are left out.
+Result<std::vector<InputSequence>> read_sequences(std::span<const std::string> arguments,
+                                                  std::vector<std::string>* unreadable = nullptr);
 
 struct InputCase {
   Case value;

@@ -182,7 +182,9 @@ ExitCode run(Console& console, const RunCommand& command) {
   if (!runner) {
     return fail(console, ExitCode::usage, runner.error().reason, "'reshardcheck subjects' lists what can be judged");
   }
-  const Result<std::vector<InputSequence>> cases = read_sequences(command.arguments);
+  std::vector<std::string> unreadable;
+  const Result<std::vector<InputSequence>> cases = read_sequences(command.arguments, &unreadable);
+  for (const std::string& reason : unreadable) fail(console, ExitCode::usage, reason);
   if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const Status sizes = check_sizes(*cases, options->max_bytes);
   if (!sizes) return fail(console, ExitCode::usage, sizes.error().reason, "--max-bytes SIZE allows more, such as 16G");
@@ -207,7 +209,7 @@ ExitCode run(Console& console, const RunCommand& command) {
     const ExitCode written = write_junit(console, command.junit, junit);
     if (written != ExitCode::clean) return written;
   }
-  return printer.exit_code();
+  return unreadable.empty() ? printer.exit_code() : ExitCode::usage;  // not all has been judged
 }
 
 }  // namespace

@@ -272,7 +272,8 @@ class Campaign {
     finding.case_index = failure.index;
     finding.confirm_runs = finding.failed_runs = options_.confirm_runs;
     bool flaky = failures(failure.value, options_.confirm_runs - 1) < options_.confirm_runs - 1;
-    shrink_finding(finding, flaky, slipped);
+    // What never fails again (a worker that somebody killed, a cable that was pulled) has nothing to shrink towards.
+    if (!flaky || fails_again(failure.value)) shrink_finding(finding, flaky, slipped);
     if (!flaky && failures(finding.minimal, options_.confirm_runs) < options_.confirm_runs) {
       flaky = true;  // a case large enough fails every time; its minimal form does not
       shrink_finding(finding, flaky, slipped);
@@ -320,6 +321,11 @@ class Campaign {
       verdict = run_once(value);
     }
     return verdict;
+  }
+
+  bool fails_again(const Sequence& value) {
+    const std::optional<SequenceVerdict> verdict = run_until_failure(value);
+    return verdict && verdict->verdict.failed();
   }
 
   void mark_flaky(Finding& finding) {

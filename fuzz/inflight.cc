@@ -48,7 +48,10 @@ std::optional<std::string> running_case(const fs::path& path) {
   std::size_t begin = 0;
   while (begin < text.size()) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    if (end > begin && text[begin] != '#') return text.substr(begin, end - begin);
+    if (end > begin && text[begin] != '#') {
+      const std::string line = text.substr(begin, end - begin);
+      return line.substr(0, line.find_last_not_of(' ') + 1);  // a longer case has stood there
+    }
     begin = end + 1;
   }
   return std::nullopt;

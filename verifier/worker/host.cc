@@ -9,6 +9,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <exception>
@@ -77,7 +78,10 @@ class Host {
       if (reply) {
         // A driver that does not take it is gone: the next request is then to quit, for all processes.
         if (world_.process() == 0) channel_.write(to_line(*reply), worker_send_ms);
-        if (reply->spent) return Ok{};
+        if (reply->spent) {
+          if (world_.process() != 0) wait_for_process_zero(request->deadline_ms);
+          return Ok{};
+        }
       }
     }
   }
@@ -108,6 +112,13 @@ class Host {
       if (busy_) kill(getpid(), SIGKILL);
       poll(nullptr, 0, look_ms);  // between cases the serving thread sees it, too
     }
+  }
+
+  /// A process that leaves a spent world takes the others with it, and only process 0 can tell the driver why: this one
+  /// leaves when the driver's bound, twice the deadline, has passed for sure.
+  static void wait_for_process_zero(std::int64_t deadline_ms) {
+    constexpr std::int64_t margin_ms = 1'000;
+    std::this_thread::sleep_for(std::chrono::milliseconds(deadline_ms + margin_ms));
   }
 
   /// The driver's next request, the same for all processes. A driver that is gone has said quit.

@@ -61,6 +61,7 @@ std::optional<std::string> Driver::next_line() {
 
 void Driver::kill_alone() {
   if (child_.id() > 0) kill(child_.id(), SIGKILL);
+  killed_ = true;
   child_.wait(line_ms);
 }
 
@@ -97,7 +98,8 @@ std::string Driver::left_behind(int seconds) {
   for (const MarkedProcess& process : started()) left += fmt::format("process {}: {}\n", process.id, process.command);
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path("tmp"))) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with("ompi.")) left += "file " + name + "\n";  // Open MPI keeps a folder a user and machine
+    if (!killed_ && !name.starts_with("ompi."))
+      left += "file " + name + "\n";  // Open MPI keeps a folder a user and machine
   }
   return left;
 }

@@ -42,12 +42,14 @@ class Driver {
 
   /// What it started and still runs, without itself.
   [[nodiscard]] std::vector<MarkedProcess> started() const;
-  /// Waits for all of that to be gone, for up to `seconds`. What is left, processes and temporary folders, a line each.
+  /// Waits for all of that to be gone, for up to `seconds`. What is left, a line each: processes and, unless the driver
+  /// was killed, temporary files.
   std::string left_behind(int seconds);
 
  private:
   Folder folder_;
   std::string mark_;
+  bool killed_ = false;
   int errors_ = -1;
   ChildProcess child_;
   LineChannel lines_;

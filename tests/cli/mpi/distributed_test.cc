@@ -125,7 +125,7 @@ TEST(Distributed, ARankThatFailsByItselfIsItsVerdictAndTheNextCasePasses) {
   };
   for (const auto& misdeed : misdeeds) {
     const CleanRan result = run_watched({"run", uneven, even, "--subject", misbehaving(misdeed.what), "--case-timeout",
-                                         "1", "--world", "mpi", "--launch", mpirun(4), "--json"});
+                                         "4", "--world", "mpi", "--launch", mpirun(4), "--json"});
     EXPECT_EQ(result.ran.exit_code, 1) << result.ran.err;
     EXPECT_EQ(result.left_behind, "") << misdeed.what;
     const std::vector<json> cases = objects(result.ran.out);
@@ -141,7 +141,7 @@ TEST(Distributed, ARankKilledOrStoppedFromOutsideFailsOneCaseAndTheCampaignComes
   for (const int signal : {SIGKILL, SIGSTOP}) {
     for (const int rank : {0, 2}) {
       Driver driver({"fuzz", "--world", "mpi", "--launch", mpirun(4), "--cases", "120", "--seed", "6", "--json",
-                     "--stop-after", "0", "--case-timeout", "1"});
+                     "--stop-after", "0", "--case-timeout", "4"});
       std::string out;
       for (int lines = 0; lines < 11; ++lines) out += driver.next_line().value_or("nothing") + "\n";
       int signalled = 0;
@@ -161,7 +161,7 @@ TEST(Distributed, ARankKilledOrStoppedFromOutsideFailsOneCaseAndTheCampaignComes
         if (each["event"] == "case" && each["verdict"] != "pass") failed.push_back(each);
         if (each["event"] == "end") end = each;
       }
-      ASSERT_EQ(failed.size(), 1U) << out;
+      ASSERT_EQ(failed.size(), 1U) << ::testing::PrintToString(failed);
       EXPECT_EQ(failed[0]["verdict"], signal == SIGKILL ? "crash" : "hang") << failed[0];
       if (signal == SIGKILL) {
         EXPECT_EQ(failed[0]["detail"],

@@ -156,7 +156,7 @@ class WorkerGroup::Implementation {
     close_channel();
     const std::optional<ExitStatus> status = child_.wait(end_ms);
     child_.stop(grace_ms);
-    if (const std::optional<std::string> fate = fate_of_a_rank(output_.text())) return *fate;
+    if (const std::optional<std::string> fate = fate_of_ranks(output_.text())) return *fate;
     std::string words = output_.last_lines(options_.launch.empty() ? 1 : 3);
     if (!words.empty()) words = fmt::format("; it printed: {}", words);
     return fmt::format("{} {}{}", options_.launch.empty() ? "the process" : options_.launch.front(),

@@ -1,4 +1,5 @@
-// The three texts are Open MPI 4's help-orterun.txt: aborted, unclean exit, and the table of a code that is not zero.
+// The texts are those of Open MPI 4, in help-orterun.txt (aborted, unclean exit, the table of a code that is not zero)
+// and help-errmgr-base.txt (a daemon that is out of reach).
 #include "verifier/worker/launcher_words.h"
 
 #include <fmt/format.h>
@@ -34,11 +35,23 @@ std::optional<std::string> exit_code(std::string_view output) {
   return fmt::format("rank {} exited with code {} under mpirun", *rank, number);
 }
 
+std::optional<std::string> lost_host(std::string_view output) {
+  constexpr std::string_view lost = "ORTE has lost communication with a remote daemon";
+  if (output.find(lost) == std::string_view::npos) return std::nullopt;
+  const std::optional<std::string_view> daemon = between(output, "Remote daemon", "\n");
+  const std::size_t host = daemon ? daemon->rfind(' ') : std::string_view::npos;
+  if (host == std::string_view::npos) return std::nullopt;
+  return fmt::format("mpirun lost the connection to host {}", daemon->substr(host + 1));
+}
+
 }  // namespace
 
-std::optional<std::string> fate_of_a_rank(std::string_view output) {
+std::optional<std::string> fate_of_ranks(std::string_view output) {
   const std::optional<std::string_view> rank = between(output, "process rank ", " with PID ");
-  if (!rank || !is_number(*rank)) return exit_code(output);
+  if (!rank || !is_number(*rank)) {
+    const std::optional<std::string> exited = exit_code(output);
+    return exited ? exited : lost_host(output);
+  }
   output.remove_prefix(output.find("process rank "));
   const std::optional<std::string_view> signal = between(output, " exited on signal ", ").");
   if (signal && signal->find('\n') == std::string_view::npos) {

@@ -58,12 +58,22 @@ bool waits_for_ever(CommStatus status) {
   return status == CommStatus::deadlock || status == CommStatus::deadline || status == CommStatus::peer_lost;
 }
 
+/// The first rank that gave up by itself, which others may be waiting for.
+std::string first_error(const Evidence& evidence) {
+  for (const RankReport& rank : evidence.ranks) {
+    if (rank.outcome.kind != OutcomeKind::error || rank.outcome.comm != CommStatus::ok) continue;
+    return fmt::format("; rank {} had reported an error: {}", rank.rank, rank.outcome.reason);
+  }
+  return "";
+}
+
 std::optional<Verdict> hang(const Evidence& evidence) {
   const Call call = evidence.ranks.empty() ? Call{} : evidence.ranks.front().call;
   const std::string where = call_text(*evidence.value, call);
   if (evidence.world.status != CommStatus::ok) {
     const std::string stuck = evidence.world.stuck.empty() ? "ranks wait for ever" : evidence.world.stuck;
-    return verdict(VerdictKind::hang, "world", fmt::format("{} in {}: {}", name(evidence.world.status), where, stuck));
+    return verdict(VerdictKind::hang, "world",
+                   fmt::format("{} in {}: {}{}", name(evidence.world.status), where, stuck, first_error(evidence)));
   }
   for (const RankReport& rank : evidence.ranks) {
     if (!waits_for_ever(rank.outcome.comm)) continue;
@@ -124,10 +134,10 @@ std::optional<Verdict> guard(const Evidence& evidence) {
     const StrayWrite& stray = *rank.stray;
     const bool before = stray.offset_bytes < 0;
     const bool after = stray.offset_bytes >= stray.footprint_bytes;
-    const std::string where = before ? fmt::format("{} bytes before the start of", -stray.offset_bytes)
-                              : after
-                                  ? fmt::format("{} bytes past the end of", stray.offset_bytes - stray.footprint_bytes)
-                                  : fmt::format("at byte {}, in the padding or a gap of,", stray.offset_bytes);
+    const std::string where =
+        before  ? fmt::format("byte {} before the start of", -stray.offset_bytes)
+        : after ? fmt::format("byte {} past the end of", stray.offset_bytes - stray.footprint_bytes + 1)
+                : fmt::format("at byte {}, in the padding or a gap of,", stray.offset_bytes);
     return verdict(VerdictKind::guard, "guard",
                    fmt::format("rank {} wrote {} its local {} of {} in {}", rank.rank, where,
                                stray.side == Side::source ? "source" : "target",

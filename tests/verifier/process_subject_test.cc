@@ -82,8 +82,8 @@ TEST(ProcessSubjectVerdict, EveryFailureHasItsOwn) {
       {"refuse", VerdictKind::valid_rejected, "not so many elements"},
       {"wrong", VerdictKind::mismatch, ""},
       {"source", VerdictKind::source_modified, ""},
-      {"before", VerdictKind::guard, "1 bytes before the start"},
-      {"past", VerdictKind::guard, "0 bytes past the end"},
+      {"before", VerdictKind::guard, "byte 1 before the start"},
+      {"past", VerdictKind::guard, "byte 1 past the end"},
       {"negative", VerdictKind::error, "what is no answer"},
       {"beyond", VerdictKind::error, "the process asks to send"},
   };

@@ -39,10 +39,10 @@ TEST(RankCheck, SeesEveryByteOfEveryBlockThatChanges) {
 TEST(RankCheck, SaysWhereAGuardByteWasWritten) {
   HandRanks ranks(parsed_case("u8[4] 2@0 S(0) -> 1@2 R"));
   ranks.run([&](Call) { flip(ranks.target(2, 0).data + 4); });
-  EXPECT_EQ(ranks.verdict().detail, "rank 2 wrote 0 bytes past the end of its local target of tensor 0 in pass 0");
+  EXPECT_EQ(ranks.verdict().detail, "rank 2 wrote byte 1 past the end of its local target of tensor 0 in pass 0");
   ranks.restart();
   ranks.run([&](Call) { flip(ranks.source(1, 0).data - 1); });
-  EXPECT_EQ(ranks.verdict().detail, "rank 1 wrote 1 bytes before the start of its local source of tensor 0 in pass 0");
+  EXPECT_EQ(ranks.verdict().detail, "rank 1 wrote byte 1 before the start of its local source of tensor 0 in pass 0");
 }
 
 TEST(RankCheck, SeesPaddingThatIsDeliveredOverTargetPadding) {

@@ -73,7 +73,7 @@ std::int64_t total(const std::array<std::int64_t, verdict_kinds>& verdicts) {
   return sum;
 }
 
-CampaignResult run(const CampaignOptions& options) {
+CampaignResult run_with_faults(const CampaignOptions& options) {
   CampaignObserver silent;
   const Result<CampaignResult> result = run_campaign(options, silent);
   EXPECT_TRUE(result.ok()) << result.error().reason;
@@ -85,7 +85,7 @@ TEST(FaultCampaign, NeverPassesWrongDataByTheWordOfAWitnessThatKnowsNoFill) {
     Seen seen;
     CampaignOptions options = faulted_campaign(std::string(subject), faulted_cases() / 2, 31);
     options.make_runner = watched(seen);
-    const CampaignResult result = run(options);
+    const CampaignResult result = run_with_faults(options);
     EXPECT_EQ(result.end, CampaignEnd::clean) << subject;
     EXPECT_EQ(seen.wrong_passes, 0) << seen.example;
     EXPECT_EQ(seen.unwatched_passes, 0) << seen.example;
@@ -156,7 +156,7 @@ TEST(FaultCampaign, WhatAFaultExplainsIsCountedAndNoFinding) {
     verdict.oracle = kind == VerdictKind::mismatch ? "definition" : "world";
     CampaignOptions options = faulted_campaign("reference", 50, 1);
     options.make_runner = telling(verdict);
-    const CampaignResult result = run(options);
+    const CampaignResult result = run_with_faults(options);
     EXPECT_EQ(result.end, CampaignEnd::clean);
     EXPECT_EQ(result.faulted[static_cast<std::size_t>(kind)], 50);
     EXPECT_EQ(end_json(options, result)["faulted"][std::string(name(kind))], 50);
@@ -171,7 +171,7 @@ TEST(FaultCampaign, DataThatOnlyAnotherOracleFindsWrongIsAFindingWhoseMinimalCas
     verdict.oracle = oracle;
     CampaignOptions options = faulted_campaign("reference", 20, 1);
     options.make_runner = telling(verdict);
-    const CampaignResult result = run(options);
+    const CampaignResult result = run_with_faults(options);
     EXPECT_EQ(result.end, CampaignEnd::findings);
     ASSERT_FALSE(result.findings.empty());
     EXPECT_EQ(result.findings.front().minimal.steps.at(0).options.faults.size(), 1U);
@@ -182,7 +182,7 @@ TEST(FaultCampaign, DataThatOnlyAnotherOracleFindsWrongIsAFindingWhoseMinimalCas
 TEST(FaultCampaign, LeavesTheCasesWithoutFaultsAsTheyAre) {
   CampaignOptions options = faulted_campaign("reference", 400, 9);
   options.fault_percent = 50;
-  const CampaignResult result = run(options);
+  const CampaignResult result = run_with_faults(options);
   EXPECT_EQ(result.end, CampaignEnd::clean);
   EXPECT_GT(total(result.faulted), 100);
   EXPECT_EQ(result.verdicts[static_cast<std::size_t>(VerdictKind::pass)], total(result.verdicts));

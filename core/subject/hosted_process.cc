@@ -93,6 +93,7 @@ Result<std::unique_ptr<HostedProcess>> HostedProcess::start(const std::vector<st
   Result<ChildProcess> started = ChildProcess::start(child);
   if (!started) return started.error();
   process->child_ = std::move(started.value());
+  process->guardian_ = Guardian::watch(process->child_, process->folder_->path(), 0);
   process->channel_ = LineChannel(process->child_.channel(), max_answer_bytes);
   std::string line;
   if (!process->read(line)) return Error{process->failure_->reason + " before it said hello"};

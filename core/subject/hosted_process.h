@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "core/subject/child_process.h"
+#include "core/subject/guardian.h"
 #include "core/subject/line_channel.h"
 #include "core/subject/process_protocol.h"
 #include "core/subject/shared_buffers.h"
@@ -84,6 +85,7 @@ class HostedProcess {
   Outcome outcome_of(const Answer& answer) const;
 
   ProcessOptions options_;
+  Guardian guardian_;  // goes last: also an end in the middle of ours leaves nothing behind
   std::unique_ptr<SharedFolder> folder_;
   std::optional<SharedFile> file_;
   ChildProcess child_;

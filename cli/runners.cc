@@ -1,13 +1,17 @@
 #include "cli/runners.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 
+#include "core/layout/printable.h"
 #include "core/subject/child_process.h"
 #include "fuzz/corpus.h"
 #include "verifier/worker/worker_runner.h"
@@ -29,7 +33,7 @@ bool needs_workers(const RunOptions& options) {
 Status check_world(const RunOptions& options) {
   const std::vector<std::string> worlds = split_words(known_worlds, ' ');
   if (std::find(worlds.begin(), worlds.end(), options.world) == worlds.end()) {
-    return Error{fmt::format("--world: no world '{}'; known: {}", options.world, known_worlds)};
+    return Error{fmt::format("--world: no world '{}'; known: {}", printable(options.world, 40), known_worlds)};
   }
   if (options.world != "mpi") return Ok{};
   if (mpi_worker_path().empty()) {
@@ -37,6 +41,15 @@ Status check_world(const RunOptions& options) {
         fmt::format("--world mpi: this installation has no {}; build it where Open MPI is installed", mpi_worker_name)};
   }
   if (options.launch.empty()) return Error{"--world mpi needs --launch, such as --launch 'mpirun -np 8'"};
+  return Ok{};
+}
+
+/// Said before anything runs: a worker's output that went nowhere would be missed when it is too late.
+Status check_output(const std::string& file) {
+  if (file.empty()) return Ok{};
+  const int descriptor = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (descriptor < 0) return Error{fmt::format("--subject-output: {}: {}", file, std::strerror(errno))};
+  close(descriptor);
   return Ok{};
 }
 
@@ -77,6 +90,8 @@ Result<MakeRunner> make_runners(const RunOptions& options) {
   worker.case_ms = milliseconds(options.case_seconds);
   worker.start_ms = milliseconds(options.start_seconds);
   worker.output_file = options.subject_output;
+  const Status output = check_output(options.subject_output);
+  if (!output) return output.error();
   if (!options.launch.empty()) {
     Result<std::vector<std::string>> words = split_command(options.launch);
     if (!words) return Error{"--launch: " + words.error().reason};

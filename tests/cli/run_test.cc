@@ -1,7 +1,10 @@
 // run: the verdicts of cases as exit code, table, JSON and JUnit.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
 
 #include "tests/cli/binary.h"
 
@@ -120,6 +123,21 @@ TEST(Run, PassesTheSmallLayoutsOfTheM2nMatrix) {
   }
   const Ran ran = run_binary({"run", "-", "--quiet", "--oracles", "none"}, small);
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+}
+
+TEST(Run, WithoutStandardStreamsPrintsIntoNothingElseAndSaysSo) {
+  for (const std::string closed : {"<&- >&- 2>/dev/null", "<&- >&- 2>&-", ">&- 2>/dev/null"}) {
+    const std::string command = std::string("'") + RESHARDCHECK_BINARY + "' run '" + good + "' --isolate " + closed;
+    const int status = std::system(command.c_str());
+    EXPECT_EQ(WEXITSTATUS(status), 3) << command;
+  }
+}
+
+TEST(Run, OfAProcessThatDoesNotComeUpSaysWhatItPrinted) {
+  const Ran ran = run_binary({"run", good, "--subject", "proc:sh -c 'echo no module named numpy >&2; exit 1'"});
+  EXPECT_EQ(ran.exit_code, 2);
+  EXPECT_NE(ran.err.find("exited with code 1"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("it printed: no module named numpy"), std::string::npos) << ran.err;
 }
 
 TEST(Shrink, GivesTheSmallestFormOfAFailureAndTheCommandToReplayIt) {

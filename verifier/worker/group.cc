@@ -9,6 +9,7 @@
 #include <deque>
 #include <optional>
 
+#include "core/subject/guardian.h"
 #include "verifier/worker/launcher_words.h"
 #include "verifier/worker/listener.h"
 #include "verifier/worker/output_tail.h"
@@ -23,6 +24,7 @@ constexpr std::int64_t median_factor = 5;
 constexpr std::int64_t bytes_per_ms = 100'000;
 constexpr std::int64_t end_ms = 5'000;    // for a lost worker, and a launcher that cleans up after it, to end
 constexpr std::int64_t grace_ms = 2'000;  // for a launcher to stop what it started, before it is killed itself
+constexpr std::int64_t grace_seconds = grace_ms / 1'000;
 
 /// Open MPI's mpirun gives the ranks beside one that died a second before it kills them and says who died. The verdict
 /// waits for that, and there is nothing that they would do with it.
@@ -30,6 +32,11 @@ std::vector<std::string> launcher_environment() {
   const char* const name = "OMPI_MCA_odls_base_sigkill_timeout";
   if (std::getenv(name) != nullptr) return {};
   return {std::string(name) + "=0"};
+}
+
+/// In whole seconds, so that reports of one hang are the same text from run to run.
+std::string short_time(std::int64_t time_ms) {
+  return time_ms < 1'000 ? fmt::format("{} ms", time_ms) : fmt::format("{} s", (time_ms + 500) / 1'000);
 }
 
 std::int64_t milliseconds_since(Clock::time_point begin) {
@@ -69,6 +76,8 @@ class WorkerGroup::Implementation {
     Result<ChildProcess> started = ChildProcess::start(child);
     if (!started) return started.error();
     child_ = *std::move(started);
+    // A worker ends itself when this process is gone; a launcher does not.
+    if (!options_.launch.empty()) guardian_ = Guardian::watch(child_, listener->folder(), grace_seconds);
     const Status connected = connect(*listener);
     if (!connected) {
       stop();
@@ -85,6 +94,7 @@ class WorkerGroup::Implementation {
   WorkerAnswer ask(WorkerRequest request, std::int64_t bytes) {
     const Status started = start();
     if (!started) return {WorkerAnswer::Kind::not_started, {}, started.error().reason};
+    output_.forget();
     const std::int64_t bound = bound_ms(bytes);
     request.deadline_ms = std::max<std::int64_t>(bound / 2, 1);
     const Clock::time_point begin = Clock::now();
@@ -93,7 +103,7 @@ class WorkerGroup::Implementation {
     if (status == ChannelStatus::ok) status = channel_.read(line, bound);
     if (status == ChannelStatus::deadline) {
       stop();
-      return {WorkerAnswer::Kind::hung, {}, fmt::format("no answer in {} s", (bound + 500) / 1000)};
+      return {WorkerAnswer::Kind::hung, {}, "no answer in " + short_time(bound)};
     }
     if (status != ChannelStatus::ok) return {WorkerAnswer::Kind::crashed, {}, last_words()};
     Result<WorkerReply> reply = parse_reply(line);
@@ -101,6 +111,7 @@ class WorkerGroup::Implementation {
       stop();
       return {WorkerAnswer::Kind::crashed, {}, "the worker answers with " + reply.error().reason};
     }
+    add_output(request.kind, *reply);
     if (request.kind == WorkerRequest::Kind::run) remember(milliseconds_since(begin));
     if (reply->spent) {
       close_channel();
@@ -155,7 +166,7 @@ class WorkerGroup::Implementation {
   std::string last_words() {
     close_channel();
     const std::optional<ExitStatus> status = child_.wait(end_ms);
-    child_.stop(grace_ms);
+    end_child(grace_ms);
     if (const std::optional<std::string> fate = fate_of_ranks(output_.text())) return *fate;
     std::string words = output_.last_lines(options_.launch.empty() ? 1 : 3);
     if (!words.empty()) words = fmt::format("; it printed: {}", words);
@@ -163,9 +174,23 @@ class WorkerGroup::Implementation {
                        status ? to_text(*status) : std::string("closed its channel and went on"), words);
   }
 
+  /// What a subject printed before it could not be loaded, or a process of it died, says why.
+  void add_output(WorkerRequest::Kind kind, WorkerReply& reply) {
+    const bool crashed = reply.verdict && reply.verdict->kind == VerdictKind::crash;
+    const bool not_loaded = kind == WorkerRequest::Kind::load && !reply.refusal.empty();
+    if (!crashed && !not_loaded) return;
+    const std::string words = output_.last_lines(1);
+    if (!words.empty()) (crashed ? reply.verdict->detail : reply.refusal) += "; it printed: " + words;
+  }
+
   void remember(std::int64_t elapsed_ms) {
     times_ms_.push_back(elapsed_ms);
     if (times_ms_.size() > remembered_cases) times_ms_.pop_front();
+  }
+
+  void end_child(std::int64_t wait_ms) {
+    child_.stop(wait_ms);
+    guardian_ = {};
   }
 
   void close_channel() {
@@ -175,11 +200,12 @@ class WorkerGroup::Implementation {
 
   void stop() {
     close_channel();
-    child_.stop(options_.launch.empty() ? 0 : grace_ms);
+    end_child(options_.launch.empty() ? 0 : grace_ms);
   }
 
   WorkerOptions options_;
   OutputTail output_;
+  Guardian guardian_;
   ChildProcess child_;
   LineChannel channel_;
   std::int64_t max_world_ranks_ = 0;

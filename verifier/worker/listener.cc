@@ -1,6 +1,7 @@
 #include "verifier/worker/listener.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -71,7 +72,10 @@ Result<Listener> Listener::open() {
   const char* const temporary = std::getenv("TMPDIR");
   std::string folder =
       std::string(temporary == nullptr || *temporary == '\0' ? "/tmp" : temporary) + "/reshardcheck-XXXXXX";
-  if (mkdtemp(folder.data()) == nullptr) return failed(folder);
+  if (mkdtemp(folder.data()) == nullptr) {
+    return Error{fmt::format("no folder for the worker's socket, {}: {}; set TMPDIR to one that can be written", folder,
+                             std::strerror(errno))};
+  }
   Listener listener;
   listener.folder_ = folder;
   Result<std::string> secret = random_word();

@@ -1,7 +1,9 @@
 // The front door: parses the command line, runs one subcommand, turns its answer into an exit code.
 //
 // Mistakes on the command line are answered with what was wrong and what to type instead, never with a page of help.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -180,7 +182,20 @@ ExitCode fail(Console& console, ExitCode code, std::string_view message, std::st
 
 }  // namespace reshardcheck::cli
 
+namespace {
+
+/// Files and sockets that are opened later must not take the place of a standard stream that was closed: what is
+/// printed would go into them. What stands in for one cannot be written to either.
+void fill_standard_streams() {
+  int descriptor = open("/dev/null", O_RDONLY);
+  while (descriptor >= 0 && descriptor <= STDERR_FILENO) descriptor = open("/dev/null", O_RDONLY);
+  if (descriptor >= 0) close(descriptor);
+}
+
+}  // namespace
+
 int main(int argument_count, char** arguments) {
+  fill_standard_streams();
   std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an output error, not a death
   reshardcheck::cli::Console console;
   return static_cast<int>(reshardcheck::cli::guarded(console, argument_count, arguments));

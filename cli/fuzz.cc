@@ -178,7 +178,7 @@ Action add_fuzz(CLI::App& app) {
   CLI::App* command = app.add_subcommand("fuzz", "Search for layouts on which a subject fails");
   const auto options = std::make_shared<FuzzCommand>();
   command->add_option("--seconds", options->seconds, "Stop after this long (default 20 when --cases is not given)")
-      ->check(CLI::Range(0.001, 1e9))
+      ->check(seconds_between(0.001, 1'000'000'000))
       ->type_name("N");
   add_number(*command, {"--cases", "Stop after this many cases, or sequences", 1}, options->cases);
   command->add_flag("--sequences", options->sequences,

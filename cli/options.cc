@@ -9,10 +9,12 @@
 
 #include "cli/memory.h"
 #include "core/layout/limits.h"
+#include "core/layout/printable.h"
 
 namespace reshardcheck::cli {
 namespace {
 
+constexpr std::size_t max_shown_bytes = 60;  // of a word that is refused
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
 
 /// The power of 1024 a unit stands for, or -1: "", "B", "K", "KB", "KiB", ...
@@ -92,6 +94,18 @@ Result<RankRange> parse_rank_range(std::string_view text) {
   return RankRange{static_cast<std::int64_t>(*lowest), static_cast<std::int64_t>(*highest)};
 }
 
+CLI::Validator seconds_between(double low, double high) {
+  return CLI::Validator(
+      [low, high](const std::string& text) {
+        double value = 0;
+        const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+        const bool whole = problem == std::errc{} && end == text.data() + text.size();
+        if (whole && value >= low && value <= high) return std::string();
+        return fmt::format("'{}' is no number of seconds, {} to {}", printable(text, max_shown_bytes), low, high);
+      },
+      "");
+}
+
 CLI::Option* add_number(CLI::App& command, const NumberOption& option, std::int64_t& value) {
   const auto read = [option, &value](const std::string& text) {
     const std::optional<std::uint64_t> number = parse_unsigned(text);
@@ -120,10 +134,10 @@ void add_run_options(CLI::App& command, RunOptions& options) {
   command
       .add_option("--case-timeout", options.case_seconds,
                   "Seconds a case in a worker may take, plus 5 x the median of those before (default 10)")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(seconds_between(0.001, 1'000'000))
       ->type_name("N");
   command.add_option("--start-timeout", options.start_seconds, "Seconds that workers may take to come up (default 60)")
-      ->check(CLI::Range(0.001, 1e6))
+      ->check(seconds_between(0.001, 1'000'000))
       ->type_name("N");
   command.add_option("--subject-output", options.subject_output, "Append what workers print to this file")
       ->type_name("FILE");

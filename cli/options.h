@@ -39,6 +39,9 @@ struct NumberOption {
   std::int64_t lowest = 0;
   std::int64_t highest = INT64_MAX;
 };
+/// A check of an option that takes seconds, `low` to `high`. Of what is no number too: "nan" lies in every range of
+/// CLI11.
+CLI::Validator seconds_between(double low, double high);
 CLI::Option* add_number(CLI::App& command, const NumberOption& option, std::int64_t& value);
 
 /// "4096", "64K", "4G", "1T", also with "B" or "iB" after the letter; letters are powers of 1024.

@@ -139,10 +139,13 @@ ExitCode Printer::exit_code() const {
   return failures == counts_[static_cast<std::size_t>(VerdictKind::flaky)] ? ExitCode::flaky : ExitCode::findings;
 }
 
+/// "cases.txt:7: ", or nothing for a case of the command line.
+std::string place_prefix(const InputSequence& input) { return input.place.empty() ? "" : input.place + ": "; }
+
 /// Every case is held against the memory limit before the first one runs.
 Status check_sizes(const std::vector<InputSequence>& input, std::int64_t max_bytes) {
   for (const InputSequence& each : input) {
-    const std::string place = each.place.empty() ? "" : each.place + ": ";
+    const std::string place = place_prefix(each);
     for (std::size_t step = 0; step < each.value.steps.size(); ++step) {
       const std::string where = place + step_prefix(each.value, step);
       const Result<std::int64_t> needed = Executor::bytes_needed(each.value.steps[step]);
@@ -154,6 +157,19 @@ Status check_sizes(const std::vector<InputSequence>& input, std::int64_t max_byt
     }
   }
   return Ok{};
+}
+
+/// And against the ranks of the world: a launcher has started as many as it was told to.
+Status check_ranks(const std::vector<InputSequence>& input, std::int64_t max_ranks) {
+  const InputSequence* largest = nullptr;
+  std::int64_t ranks = 0;
+  for (const InputSequence& each : input) {
+    const std::int64_t here = totals_of(each.value).ranks;
+    if (here > ranks) largest = &each;
+    ranks = std::max(ranks, here);
+  }
+  if (largest == nullptr || ranks <= max_ranks) return Ok{};
+  return Error{fmt::format("{}the case has {} ranks, this world holds {}", place_prefix(*largest), ranks, max_ranks)};
 }
 
 Result<CaseReport> run_one(const InputSequence& input, Runner& runner, const RunOptions& options) {
@@ -188,6 +204,11 @@ ExitCode run(Console& console, const RunCommand& command) {
   if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const Status sizes = check_sizes(*cases, options->max_bytes);
   if (!sizes) return fail(console, ExitCode::usage, sizes.error().reason, "--max-bytes SIZE allows more, such as 16G");
+  const Status ranks = check_ranks(*cases, (*runner)->max_world_ranks());
+  if (!ranks) {
+    return fail(console, ExitCode::usage, ranks.error().reason,
+                command.run.launch.empty() ? "" : "have --launch start as many processes, such as 'mpirun -np N'");
+  }
 
   Printer printer(console, command, cases->size());
   std::vector<JunitCase> junit;
@@ -195,7 +216,7 @@ ExitCode run(Console& console, const RunCommand& command) {
     const Result<CaseReport> report = run_one(input, **runner, command.run);
     if (!report) {
       const ExitCode code = (*runner)->broken() ? ExitCode::environment : ExitCode::usage;
-      return fail(console, code, report.error().reason);
+      return fail(console, code, place_prefix(input) + report.error().reason);
     }
     printer.report(*report);
     if (!command.junit.empty()) {

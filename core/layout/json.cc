@@ -23,7 +23,7 @@ json side_to_json(const Layout& layout) {
 }
 
 Error fault(const std::string& pointer, std::string_view reason) {
-  return Error{fmt::format("{}: {}", pointer, reason)};
+  return Error{fmt::format("{}{}{}", pointer, pointer.empty() ? "" : ": ", reason)};
 }
 
 /// The member of that name, or nullptr when `value` is no object or lacks it.

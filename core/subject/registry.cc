@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/layout/printable.h"
 #include "core/subject/library.h"
 #include "core/subject/mutant.h"
 #include "core/subject/process_subject.h"
@@ -60,8 +61,12 @@ Error unknown_subject(std::string_view name) {
       closest = full;
     }
   }
-  std::string shown(name.substr(0, max_name));
-  if (closest.empty()) return Error{fmt::format("no subject is named '{}'; see 'reshardcheck subjects'", shown)};
+  const std::string shown = printable(name, max_name);
+  // What takes as many strokes to mend as it has letters was not meant.
+  if (closest.empty() || least > name.size() / 2) {
+    return Error{
+        fmt::format("no subject is named '{}'; it is one of 'reshardcheck subjects', lib:FILE or proc:COMMAND", shown)};
+  }
   return Error{fmt::format("no subject is named '{}'; did you mean '{}'?", shown, closest)};
 }
 

@@ -77,7 +77,13 @@ TEST(Mistakes, OnTheCommandLineAreAnsweredWithWhatWasMeant) {
 TEST(Mistakes, InValuesOfOptionsNameTheOptionAndTheRange) {
   const std::string good = "u8[4] 2@0 S(0) -> 1@2 R";
   expect_refused({"run", good, "--subject", "referense"}, "referense");
+  expect_refused({"run", good, "--subject", "lib"}, "lib:FILE");
+  expect_refused({"run", good, "--subject", "two\nlines"}, "two?lines");
   expect_refused({"run", good, "--world", "mars"}, "mars");
+  expect_refused({"run", good, "--case-timeout", "nan"}, "--case-timeout: 'nan'");
+  expect_refused({"run", good, "--case-timeout", "0"}, "0.001 to 1000000");
+  expect_refused({"run", good, "--isolate", "--subject-output", "/nowhere/file"}, "/nowhere/file");
+  expect_refused({"fuzz", "--seconds", "nan"}, "--seconds");
   expect_refused({"run", good, "--max-bytes", "many"}, "--max-bytes");
   expect_refused({"run", good, "--max-bytes", "99999999999G"}, "--max-bytes");
   expect_refused({"run", good, "--oracles", "delphi"}, "delphi");

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "cli/interrupt.h"
 #include "core/layout/printable.h"
 #include "core/subject/child_process.h"
 #include "fuzz/corpus.h"
@@ -90,6 +91,7 @@ Result<MakeRunner> make_runners(const RunOptions& options) {
   worker.case_ms = milliseconds(options.case_seconds);
   worker.start_ms = milliseconds(options.start_seconds);
   worker.output_file = options.subject_output;
+  worker.cancelled = InterruptGuard::interrupted;
   const Status output = check_output(options.subject_output);
   if (!output) return output.error();
   if (!options.launch.empty()) {

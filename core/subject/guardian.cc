@@ -11,7 +11,9 @@ namespace {
 constexpr const char* script =
     "read -r nothing; exec 2>/dev/null; "
     "if [ -n \"$2\" ]; then rm -rf -- \"$2\"; fi; "
-    "if [ \"$3\" -gt 0 ]; then kill -s TERM -- \"-$1\" && sleep \"$3\"; fi; "
+    "tenths=$(($3 * 10)); "
+    "if [ $tenths -gt 0 ]; then kill -s TERM -- \"-$1\"; fi; "
+    "while [ $tenths -gt 0 ] && kill -s 0 -- \"-$1\"; do sleep 0.1; tenths=$((tenths - 1)); done; "
     "kill -s KILL -- \"-$1\"";
 
 }  // namespace

@@ -137,7 +137,7 @@ class WorkerGroup::Implementation {
     const Clock::time_point begin = Clock::now();
     while (true) {
       const std::int64_t left = options_.start_ms - milliseconds_since(begin);
-      const int socket = listener.accept(left, [this] { return child_.poll().has_value(); });
+      const int socket = listener.accept(left, [this] { return child_.poll().has_value() || options_.cancelled(); });
       if (socket < 0) return Error{not_started()};
       channel_ = LineChannel(socket);
       std::string line;
@@ -154,6 +154,7 @@ class WorkerGroup::Implementation {
   }
 
   std::string not_started() {
+    if (options_.cancelled()) return "interrupted before the worker came up";
     const std::optional<ExitStatus> status = child_.poll();
     const std::string words = output_.last_lines(3);
     return fmt::format("{} {}{}{}", options_.launch.empty() ? "the worker" : options_.launch.front(),

@@ -28,9 +28,10 @@ struct WorkerOptions {
   std::string world = "sim";
   std::vector<std::string> launch;  // words before the binary, such as {"mpirun", "-np", "8"}
   ExecutorOptions executor;
-  std::int64_t start_ms = 60'000;  // from the start of the process to its hello
-  std::int64_t case_ms = 10'000;   // the base of the bound on a case
-  std::string output_file;         // what the group prints is appended to it; empty: kept for reports only
+  std::int64_t start_ms = 60'000;                          // from the start of the process to its hello
+  std::int64_t case_ms = 10'000;                           // the base of the bound on a case
+  std::function<bool()> cancelled = [] { return false; };  // a start is then given up
+  std::string output_file;  // what the group prints is appended to it; empty: kept for reports only
 };
 
 /// How a request to a worker ended.

@@ -109,6 +109,7 @@ class WorkerRunner final : public Runner {
     for (int tried = 0; tried < starts_before_broken; ++tried) {
       answer = group_->ask(request, bytes);
       if (answer.kind != WorkerAnswer::Kind::not_started) return answer;
+      if (group_->options().cancelled()) break;
     }
     broken_ = answer.what;
     return answer;

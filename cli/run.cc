@@ -215,8 +215,8 @@ ExitCode run(Console& console, const RunCommand& command) {
   for (const InputSequence& input : *cases) {
     const Result<CaseReport> report = run_one(input, **runner, command.run);
     if (!report) {
-      const ExitCode code = (*runner)->broken() ? ExitCode::environment : ExitCode::usage;
-      return fail(console, code, place_prefix(input) + report.error().reason);
+      if ((*runner)->broken()) return fail(console, ExitCode::environment, report.error().reason);
+      return fail(console, ExitCode::usage, place_prefix(input) + report.error().reason);
     }
     printer.report(*report);
     if (!command.junit.empty()) {

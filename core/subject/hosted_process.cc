@@ -96,7 +96,10 @@ Result<std::unique_ptr<HostedProcess>> HostedProcess::start(const std::vector<st
   process->guardian_ = Guardian::watch(process->child_, process->folder_->path(), 0);
   process->channel_ = LineChannel(process->child_.channel(), max_answer_bytes);
   std::string line;
-  if (!process->read(line)) return Error{process->failure_->reason + " before it said hello"};
+  if (const ChannelStatus status = process->channel_.read(line, options.hello_ms); status != ChannelStatus::ok) {
+    process->fail(status, options.hello_ms);
+    return Error{process->failure_->reason + " before it said hello"};
+  }
   const Result<Hello> hello = read_hello(line);
   if (!hello) return hello.error();
   process->hello_ = *hello;
@@ -118,11 +121,11 @@ bool HostedProcess::fail(ProcessFailure::Kind kind, std::string reason) {
   return false;
 }
 
-bool HostedProcess::fail(ChannelStatus status) {
+bool HostedProcess::fail(ChannelStatus status, std::int64_t waited_ms) {
   using enum ProcessFailure::Kind;
   switch (status) {
     case ChannelStatus::deadline:
-      return fail(silent, fmt::format("the process said nothing for {} ms", options_.deadline_ms));
+      return fail(silent, fmt::format("the process said nothing for {} ms", waited_ms));
     case ChannelStatus::too_long:
       return fail(wrong, fmt::format("the process wrote a line of more than {} bytes", max_answer_bytes));
     case ChannelStatus::closed:
@@ -137,12 +140,12 @@ bool HostedProcess::fail(ChannelStatus status) {
 
 bool HostedProcess::write(const std::string& line) {
   const ChannelStatus status = channel_.write(line, options_.deadline_ms);
-  return status == ChannelStatus::ok || fail(status);
+  return status == ChannelStatus::ok || fail(status, options_.deadline_ms);
 }
 
 bool HostedProcess::read(std::string& line) {
   const ChannelStatus status = channel_.read(line, options_.deadline_ms);
-  return status == ChannelStatus::ok || fail(status);
+  return status == ChannelStatus::ok || fail(status, options_.deadline_ms);
 }
 
 /// Sends the request and serves the process until it has answered it.

@@ -24,6 +24,7 @@ struct ProcessOptions {
   /// Of every wait for a process. Less than the 10 s that a worker gets at least for a case: who started the process is
   /// to end it, and to say that it was this one.
   std::int64_t deadline_ms = 8'000;
+  std::int64_t hello_ms = 55'000;       // from the start of a process to its hello: imports take their time
   std::int64_t max_processes = 128;     // a process per rank: worlds of more ranks are unsupported
   std::int64_t max_requests = 1 << 20;  // what a process may ask of the network in one call
 };
@@ -73,7 +74,7 @@ class HostedProcess {
   explicit HostedProcess(const ProcessOptions& options) : options_(options) {}
 
   bool fail(ProcessFailure::Kind kind, std::string reason);
-  bool fail(ChannelStatus status);
+  bool fail(ChannelStatus status, std::int64_t waited_ms);
   bool write(const std::string& line);
   bool read(std::string& line);
   bool talk(const std::string& request, Endpoint* endpoint, Answer& answer);

@@ -95,7 +95,8 @@ class WorkerGroup::Implementation {
     const Status started = start();
     if (!started) return {WorkerAnswer::Kind::not_started, {}, started.error().reason};
     output_.forget();
-    const std::int64_t bound = bound_ms(bytes);
+    const bool loads = request.kind == WorkerRequest::Kind::load;  // a start of its own
+    const std::int64_t bound = loads ? std::max(options_.start_ms, bound_ms(bytes)) : bound_ms(bytes);
     request.deadline_ms = std::max<std::int64_t>(bound / 2, 1);
     const Clock::time_point begin = Clock::now();
     std::string line;

@@ -71,7 +71,7 @@ TEST(ProcessSubject, WhereNoProcessSaysHelloTheErrorSaysWhy) {
   EXPECT_NE(reason("proc:/no/such/program").find("cannot start"), std::string::npos);
   EXPECT_NE(reason(misbehaving("dies_early")).find("exited with code 7"), std::string::npos);
   EXPECT_NE(reason(misbehaving("no_hello")).find("'Hello, world'"), std::string::npos);
-  EXPECT_NE(reason(misbehaving("mute"), {.deadline_ms = 500}).find("said nothing for 500 ms"), std::string::npos);
+  EXPECT_NE(reason(misbehaving("mute"), {.hello_ms = 500}).find("said nothing for 500 ms"), std::string::npos);
 }
 
 constexpr std::string_view large = "u8[8] 2@0 S(0) -> 2@2 R";

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 namespace reshardcheck::cli_test {
 namespace {
@@ -28,6 +29,10 @@ std::string value_of(const std::string& environment, const std::string& name) {
 }
 
 }  // namespace
+
+std::string misbehaving_subject(const std::string& what) {
+  return "lib:" RESHARDCHECK_MISBEHAVING_SUBJECT "?do=" + what;
+}
 
 Driver::Driver(const std::vector<std::string>& arguments, const std::vector<std::string>& launcher) {
   fs::create_directory(folder_.path("tmp"));
@@ -102,6 +107,37 @@ std::string Driver::left_behind(int seconds) {
       left += "file " + name + "\n";  // Open MPI keeps a folder a user and machine
   }
   return left;
+}
+
+HangingCampaign hanging_campaign(const std::string& corpus, const std::vector<std::string>& where) {
+  const std::vector<std::string> words{"fuzz",   "--cases", "200",  "--seed", "3",
+                                       "--json", "--ranks", "2..4", "--out",  corpus};
+  // The same campaign on the same library told to fail says at which case it hangs, and how much is printed before.
+  std::vector<std::string> failing = words;
+  failing.insert(failing.end(), {"--subject", misbehaving_subject("error")});
+  std::string text;
+  std::size_t lines_before = 1;  // its start
+  for (const std::string& line : lines_of(run_binary(failing).out)) {
+    const nlohmann::json event = nlohmann::json::parse(line, nullptr, false);
+    if (!event.is_object() || event["event"] != "case") continue;
+    text = event["case"];
+    if (event["verdict"] != "pass") break;
+    ++lines_before;
+  }
+  std::vector<std::string> hanging = words;
+  hanging.insert(hanging.end(), {"--subject", misbehaving_subject("hang"), "--case-timeout", "100"});
+  hanging.insert(hanging.end(), where.begin(), where.end());
+  HangingCampaign campaign{std::make_unique<Driver>(hanging), text};
+  for (std::size_t lines = 0; lines < lines_before; ++lines) campaign.driver->next_line();
+  const std::string file = corpus + "/inflight/" + std::to_string(campaign.driver->id()) + ".case";
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(line_ms);
+  while (std::chrono::steady_clock::now() < deadline) {
+    const std::string noted = read_file(file);
+    if (noted.starts_with("# running") && noted.find("\n" + text) != std::string::npos) return campaign;
+    poll(nullptr, 0, look_ms);
+  }
+  campaign.text.clear();
+  return campaign;
 }
 
 int signal_started(const Driver& driver, const std::string& word, int signal) {

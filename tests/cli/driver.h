@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@
 #include "tests/cli/binary.h"
 
 namespace reshardcheck::cli_test {
+
+/// The library that misbehaves as told where target shards differ in size (see its source), as --subject takes it.
+std::string misbehaving_subject(const std::string& what);
 
 /// A process that carries a driver's mark.
 struct MarkedProcess {
@@ -54,6 +58,14 @@ class Driver {
   ChildProcess child_;
   LineChannel lines_;
 };
+
+/// A campaign that has come to a case in which its subject hangs, with all the time in the world.
+struct HangingCampaign {
+  std::unique_ptr<Driver> driver;
+  std::string text;  // of the case, which its corpus says is running; empty when it never came to that
+};
+/// `where` are more flags, for a world and a launcher.
+HangingCampaign hanging_campaign(const std::string& corpus, const std::vector<std::string>& where);
 
 /// Sends a signal to the marked processes whose command contains the word. How many there were.
 int signal_started(const Driver& driver, const std::string& word, int signal);

@@ -5,14 +5,12 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
 #include <set>
-#include <thread>
 
 #include "core/layout/notation.h"
 #include "fuzz/corpus.h"
@@ -26,15 +24,13 @@ using nlohmann::json;
 using Words = std::vector<std::string>;
 
 /// More than a test's: RESHARDCHECK_KILLS=200.
-int kills() {
+int wanted_kills() {
   const char* const text = std::getenv("RESHARDCHECK_KILLS");
   return text == nullptr ? 10 : std::atoi(text);
 }
 
-std::string misbehaving(const std::string& what) { return "lib:" RESHARDCHECK_MISBEHAVING_SUBJECT "?do=" + what; }
-
 /// What a driver had printed of one kind of event.
-std::vector<json> events(const std::string& out, const std::string& event) {
+std::vector<json> printed_events(const std::string& out, const std::string& event) {
   std::vector<json> found;
   for (const std::string& line : lines_of(out)) {
     const json value = json::parse(line, nullptr, false);
@@ -71,14 +67,15 @@ void expect_no_torn_file(const std::string& corpus) {
 }
 
 /// Subjects with several findings, in this process and in workers.
-const Words subjects{"mutant:floor-remainder", misbehaving("error"), "mutant:size-one-axis", misbehaving("crash")};
+const Words killed_subjects{"mutant:floor-remainder", misbehaving_subject("error"), "mutant:size-one-axis",
+                            misbehaving_subject("crash")};
 
 TEST(Durability, AKilledCampaignLosesNoPrintedFindingAndTheNextOneTellsOfTheCaseInFlight) {
   std::mt19937_64 random(20);
   const Folder folder;
   std::set<std::string> replayed;
-  for (int kill = 0; kill < kills(); ++kill) {
-    const std::string& subject = subjects[static_cast<std::size_t>(kill) % subjects.size()];
+  for (int kill = 0; kill < wanted_kills(); ++kill) {
+    const std::string& subject = killed_subjects[static_cast<std::size_t>(kill) % killed_subjects.size()];
     const std::string corpus = folder.path(std::to_string(kill));
     const Words words{
         "fuzz",   "--subject", subject, "--cases",      "100000", "--seed", std::to_string(random() % 1000),
@@ -92,7 +89,7 @@ TEST(Durability, AKilledCampaignLosesNoPrintedFindingAndTheNextOneTellsOfTheCase
     EXPECT_EQ(driver.left_behind(10), "") << subject;
 
     expect_no_torn_file(corpus);
-    for (const json& finding : events(out, "finding")) {
+    for (const json& finding : printed_events(out, "finding")) {
       const Result<std::vector<FileCase>> cases = read_cases(finding.at("file"));
       ASSERT_TRUE(cases.ok()) << cases.error().reason;
       ASSERT_EQ(cases->size(), 1U);
@@ -105,44 +102,28 @@ TEST(Durability, AKilledCampaignLosesNoPrintedFindingAndTheNextOneTellsOfTheCase
 
     const std::optional<std::string> running = in_flight(corpus, process);
     const Words next{"fuzz", "--cases", "1", "--seed", "1", "--json", "--out", corpus};
-    const std::vector<json> told = events(run_binary(next).out, "left_in_flight");
+    const std::vector<json> told = printed_events(run_binary(next).out, "left_in_flight");
     ASSERT_EQ(told.size(), running ? 1U : 0U) << kill;
     if (running) {
       EXPECT_EQ(told[0].at("case"), *running);
     }
-    EXPECT_TRUE(events(run_binary(next).out, "left_in_flight").empty()) << "told twice";
+    EXPECT_TRUE(printed_events(run_binary(next).out, "left_in_flight").empty()) << "told twice";
   }
   EXPECT_FALSE(replayed.empty());
 }
 
 TEST(Durability, ADriverKilledWhileItsSubjectHangsNamesThatCaseAtTheNextStartAndLeavesNoWorker) {
   const Folder folder;
-  const Words words{"fuzz", "--cases", "200", "--seed", "3", "--json", "--ranks", "2..4", "--out", folder.path("out")};
-  // The same campaign on the same library told to fail says at which case it hangs.
-  Words failing = words;
-  failing.insert(failing.end(), {"--subject", misbehaving("error")});
-  const std::vector<json> cases = events(run_binary(failing).out, "case");
-  ASSERT_FALSE(cases.empty());
-  ASSERT_EQ(cases.back().at("verdict"), "error");
-  const std::string hanging_case = cases.back().at("case");
-
-  Words hanging = words;
-  hanging.insert(hanging.end(), {"--subject", misbehaving("hang"), "--case-timeout", "100"});
-  Driver driver(hanging);
-  const pid_t process = driver.id();
-  for (std::size_t lines = 0; lines < cases.size(); ++lines) ASSERT_TRUE(driver.next_line());  // its start, then cases
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (in_flight(folder.path("out"), process) != hanging_case && std::chrono::steady_clock::now() < deadline) {
-    std::this_thread::yield();
-  }
-  driver.kill_alone();
-  EXPECT_EQ(driver.left_behind(10), "");
+  const HangingCampaign hanging = hanging_campaign(folder.path("out"), {});
+  ASSERT_NE(hanging.text, "");
+  hanging.driver->kill_alone();
+  EXPECT_EQ(hanging.driver->left_behind(10), "");
   const std::vector<json> told =
-      events(run_binary({"fuzz", "--cases", "1", "--json", "--out", folder.path("out")}).out, "left_in_flight");
+      printed_events(run_binary({"fuzz", "--cases", "1", "--json", "--out", folder.path("out")}).out, "left_in_flight");
   ASSERT_EQ(told.size(), 1U);
-  EXPECT_EQ(told[0].at("case"), hanging_case);
-  const Ran again =
-      run_binary({"run", told[0].at("file"), "--subject", misbehaving("hang"), "--case-timeout", "0.2", "--json"});
+  EXPECT_EQ(told[0].at("case"), hanging.text);
+  const Ran again = run_binary(
+      {"run", told[0].at("file"), "--subject", misbehaving_subject("hang"), "--case-timeout", "0.2", "--json"});
   EXPECT_EQ(json::parse(again.out).at("verdict"), "hang") << again.out << again.err;
 }
 

@@ -16,13 +16,11 @@ namespace {
 using nlohmann::json;
 using Words = std::vector<std::string>;
 
-std::string misbehaving(const std::string& what) { return "lib:" RESHARDCHECK_MISBEHAVING_SUBJECT "?do=" + what; }
-
 /// Its target shards differ: the library misbehaves here, and not on the even one.
-constexpr const char* uneven = "u8[3] 1@0 R -> 2@1 S(0)";
-constexpr const char* even = "u8[4] 1@0 R -> 2@1 S(0)";
+constexpr const char* uneven_text = "u8[3] 1@0 R -> 2@1 S(0)";
+constexpr const char* even_text = "u8[4] 1@0 R -> 2@1 S(0)";
 
-std::vector<json> events(const std::string& out) {
+std::vector<json> json_lines(const std::string& out) {
   std::vector<json> result;
   for (const std::string& line : lines_of(out)) {
     json value = json::parse(line, nullptr, false);
@@ -32,7 +30,7 @@ std::vector<json> events(const std::string& out) {
   return result;
 }
 
-std::vector<json> only(const std::vector<json>& all, const std::string& event) {
+std::vector<json> only_events(const std::vector<json>& all, const std::string& event) {
   std::vector<json> result;
   for (const json& each : all) {
     if (each.at("event") == event) result.push_back(each);
@@ -40,7 +38,7 @@ std::vector<json> only(const std::vector<json>& all, const std::string& event) {
   return result;
 }
 
-Words with(Words words, const Words& more) {
+Words words_and(Words words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -66,11 +64,11 @@ class Misbehaving : public ::testing::TestWithParam<Misdeed> {};
 
 TEST_P(Misbehaving, IsItsVerdictAndTheNextCasePasses) {
   const Misdeed& misdeed = GetParam();
-  const CleanRan result = run_watched(
-      {"run", uneven, even, uneven, even, "--subject", misbehaving(misdeed.what), "--case-timeout", "0.3", "--json"});
+  const CleanRan result = run_watched({"run", uneven_text, even_text, uneven_text, even_text, "--subject",
+                                       misbehaving_subject(misdeed.what), "--case-timeout", "0.3", "--json"});
   EXPECT_EQ(result.ran.exit_code, 1) << result.ran.err;
   EXPECT_EQ(result.left_behind, "");
-  const std::vector<json> cases = events(result.ran.out);
+  const std::vector<json> cases = json_lines(result.ran.out);
   ASSERT_EQ(cases.size(), 4U) << result.ran.out << result.ran.err;
   for (const std::size_t failing : {0U, 2U}) {
     EXPECT_EQ(cases[failing]["verdict"], misdeed.verdict) << cases[failing];
@@ -83,20 +81,20 @@ TEST_P(Misbehaving, IsItsVerdictAndTheNextCasePasses) {
 TEST_P(Misbehaving, DoesNotEndACampaignBeforeItsBudgetAndIsMinimised) {
   const Misdeed& misdeed = GetParam();
   const CleanRan result =
-      run_watched({"fuzz", "--subject", misbehaving(misdeed.what), "--case-timeout", "0.1", "--cases", misdeed.cases,
-                   "--seed", "3", "--stop-after", "0", "--ranks", "2..4", "--json"});
+      run_watched({"fuzz", "--subject", misbehaving_subject(misdeed.what), "--case-timeout", "0.1", "--cases",
+                   misdeed.cases, "--seed", "3", "--stop-after", "0", "--ranks", "2..4", "--json"});
   EXPECT_EQ(result.ran.exit_code, 1) << result.ran.err;
   EXPECT_EQ(result.left_behind, "");
-  const std::vector<json> all = events(result.ran.out);
-  EXPECT_EQ(only(all, "case").size(), std::stoul(misdeed.cases));
-  const std::vector<json> findings = only(all, "finding");
+  const std::vector<json> all = json_lines(result.ran.out);
+  EXPECT_EQ(only_events(all, "case").size(), std::stoul(misdeed.cases));
+  const std::vector<json> findings = only_events(all, "finding");
   ASSERT_FALSE(findings.empty());
   for (const json& finding : findings) {
     EXPECT_EQ(finding["verdict"], misdeed.verdict);
     EXPECT_EQ(finding["one_minimal"], true);
     EXPECT_EQ(finding["case"], "u8[1] 1@0 R -> 2@1 S(0)");
   }
-  EXPECT_EQ(only(all, "end").at(0)["verdict"], "findings");
+  EXPECT_EQ(only_events(all, "end").at(0)["verdict"], "findings");
 }
 
 std::string name_of(const ::testing::TestParamInfo<Misdeed>& misdeed) { return misdeed.param.what; }
@@ -112,10 +110,10 @@ WorkerOptions worker_options() {
 
 TEST(Worker, TheNextHundredCasesOnTheReferencePassInTheSameGroup) {
   const MakeRunner make_runner = worker_runners(worker_options());
-  const Case uneven_case = *parse_case(uneven);
+  const Case uneven_case = *parse_case(uneven_text);
   for (const Misdeed& misdeed : misdeeds) {
     {
-      const Result<std::unique_ptr<Runner>> runner = make_runner(misbehaving(misdeed.what));
+      const Result<std::unique_ptr<Runner>> runner = make_runner(misbehaving_subject(misdeed.what));
       ASSERT_TRUE(runner.ok()) << runner.error().reason;
       const Result<Verdict> verdict = (*runner)->run(uneven_case);
       ASSERT_TRUE(verdict.ok()) << verdict.error().reason;
@@ -135,12 +133,12 @@ TEST(Worker, WhatASubjectPrintsDisturbsNothingAndIsKeptWhereTheUserSays) {
   const Folder folder;
   for (const std::string world : {"sim", "threads"}) {
     const std::string file = folder.path(world);
-    const CleanRan result = run_watched({"run", uneven, uneven, "--subject", misbehaving("print"), "--world", world,
-                                         "--subject-output", file, "--json"});
+    const CleanRan result = run_watched({"run", uneven_text, uneven_text, "--subject", misbehaving_subject("print"),
+                                         "--world", world, "--subject-output", file, "--json"});
     EXPECT_EQ(result.ran.exit_code, 0) << result.ran.err;
     EXPECT_EQ(result.ran.err, "");
     EXPECT_EQ(result.left_behind, "");
-    EXPECT_EQ(events(result.ran.out).size(), 2U);
+    EXPECT_EQ(json_lines(result.ran.out).size(), 2U);
     EXPECT_NE(read_file(file).find("was told to print"), std::string::npos) << read_file(file);
     EXPECT_NE(read_file(file).find("\"verdict\":\"pass\",\"from\""), std::string::npos) << read_file(file);
   }
@@ -170,17 +168,17 @@ TEST(Worker, KilledOrStoppedFromOutsideFailsOneCaseAndTheCampaignComesToItsEnd) 
       const Disturbed result = disturbed_campaign(world, signal);
       EXPECT_EQ(result.ran.exit_code, 4) << world << result.ran.err;  // it does not fail again
       EXPECT_EQ(result.left_behind, "");
-      const std::vector<json> all = events(result.ran.out);
+      const std::vector<json> all = json_lines(result.ran.out);
       std::vector<json> failed;
-      for (const json& each : only(all, "case")) {
+      for (const json& each : only_events(all, "case")) {
         if (each["verdict"] != "pass") failed.push_back(each);
       }
       ASSERT_EQ(failed.size(), 1U) << ::testing::PrintToString(failed);
       EXPECT_EQ(failed[0]["verdict"], signal == SIGKILL ? "crash" : "hang");
       const std::string detail = failed[0]["detail"];
       EXPECT_NE(detail.find(signal == SIGKILL ? "killed by signal 9" : "no answer in"), std::string::npos) << detail;
-      EXPECT_EQ(only(all, "case").size(), 400U);
-      EXPECT_EQ(only(all, "end").at(0)["verdicts"]["pass"], 399);
+      EXPECT_EQ(only_events(all, "case").size(), 400U);
+      EXPECT_EQ(only_events(all, "end").at(0)["verdicts"]["pass"], 399);
     }
   }
 }
@@ -193,8 +191,8 @@ TEST(Worker, ThatDoesNotComeUpEndsInOneClearLineAndExitCodeThree) {
       {"sh -c 'echo the queue is closed; exit 7'", "exited with code 7: the queue is closed"},
   };
   for (const auto& [launch, said] : launches) {
-    for (const Words& command : {Words{"run", even}, Words{"fuzz", "--cases", "5", "--quiet", "--seed", "1"}}) {
-      const CleanRan result = run_watched(with(command, {"--launch", launch, "--start-timeout", "0.2"}));
+    for (const Words& command : {Words{"run", even_text}, Words{"fuzz", "--cases", "5", "--quiet", "--seed", "1"}}) {
+      const CleanRan result = run_watched(words_and(command, {"--launch", launch, "--start-timeout", "0.2"}));
       EXPECT_EQ(result.ran.exit_code, 3) << launch << "\n" << result.ran.out;
       EXPECT_EQ(result.left_behind, "");
       const std::vector<std::string> lines = lines_of(result.ran.err);
@@ -210,10 +208,10 @@ TEST(Worker, OnTheThreadsWorldSaysTheSameOfTheDataAsSim) {
       "run",   "u8[5] 2x2@0 S(0),S(0) -> 1@4 R", "u8[9,4] 4@0 S(0) -> 2x2@4 S(1),R", "--subject", "mutant:flat-chunk",
       "--json"};
   const Ran sim = run_binary(command);
-  const CleanRan threads = run_watched(with(command, {"--world", "threads"}));
+  const CleanRan threads = run_watched(words_and(command, {"--world", "threads"}));
   EXPECT_EQ(threads.left_behind, "");
-  const std::vector<json> expected = events(sim.out);
-  const std::vector<json> got = events(threads.ran.out);
+  const std::vector<json> expected = json_lines(sim.out);
+  const std::vector<json> got = json_lines(threads.ran.out);
   ASSERT_EQ(expected.size(), got.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i]["verdict"], expected[i]["verdict"]);

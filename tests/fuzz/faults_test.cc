@@ -43,7 +43,7 @@ class WatchedRunner final : public Runner {
   Seen& seen_;
 };
 
-MakeRunner watched(Seen& seen) {
+MakeRunner watched_runners(Seen& seen) {
   return [&seen](std::string_view name) -> Result<std::unique_ptr<Runner>> {
     Result<std::unique_ptr<Subject>> subject = make_subject(name);
     if (!subject) return subject.error();
@@ -67,13 +67,13 @@ CampaignOptions faulted_campaign(std::string subject, std::int64_t cases, std::u
   return options;
 }
 
-std::int64_t total(const std::array<std::int64_t, verdict_kinds>& verdicts) {
+std::int64_t total_cases(const std::array<std::int64_t, verdict_kinds>& verdicts) {
   std::int64_t sum = 0;
   for (const std::int64_t cases : verdicts) sum += cases;
   return sum;
 }
 
-CampaignResult run_with_faults(const CampaignOptions& options) {
+CampaignResult run_faulted(const CampaignOptions& options) {
   CampaignObserver silent;
   const Result<CampaignResult> result = run_campaign(options, silent);
   EXPECT_TRUE(result.ok()) << result.error().reason;
@@ -84,13 +84,13 @@ TEST(FaultCampaign, NeverPassesWrongDataByTheWordOfAWitnessThatKnowsNoFill) {
   for (const std::string_view subject : {"reference", "reference:direct"}) {
     Seen seen;
     CampaignOptions options = faulted_campaign(std::string(subject), faulted_cases() / 2, 31);
-    options.make_runner = watched(seen);
-    const CampaignResult result = run_with_faults(options);
+    options.make_runner = watched_runners(seen);
+    const CampaignResult result = run_faulted(options);
     EXPECT_EQ(result.end, CampaignEnd::clean) << subject;
     EXPECT_EQ(seen.wrong_passes, 0) << seen.example;
     EXPECT_EQ(seen.unwatched_passes, 0) << seen.example;
-    EXPECT_EQ(total(result.faulted) + result.skipped, options.cases);
-    EXPECT_EQ(total(result.verdicts), 0);
+    EXPECT_EQ(total_cases(result.faulted) + result.skipped, options.cases);
+    EXPECT_EQ(total_cases(result.verdicts), 0);
     // Faults that strike nothing, or nothing that matters, and faults that do: both are common.
     EXPECT_EQ(seen.passes, result.faulted[static_cast<std::size_t>(VerdictKind::pass)]);
     EXPECT_GT(seen.passes, options.cases / 10);
@@ -143,7 +143,7 @@ class TellingRunner final : public Runner {
   bool known_mutant_;
 };
 
-MakeRunner telling(const Verdict& faulted) {
+MakeRunner telling_runners(const Verdict& faulted) {
   return [faulted](std::string_view name) -> Result<std::unique_ptr<Runner>> {
     return std::unique_ptr<Runner>(std::make_unique<TellingRunner>(faulted, name.starts_with("mutant:")));
   };
@@ -155,8 +155,8 @@ TEST(FaultCampaign, WhatAFaultExplainsIsCountedAndNoFinding) {
     verdict.kind = kind;
     verdict.oracle = kind == VerdictKind::mismatch ? "definition" : "world";
     CampaignOptions options = faulted_campaign("reference", 50, 1);
-    options.make_runner = telling(verdict);
-    const CampaignResult result = run_with_faults(options);
+    options.make_runner = telling_runners(verdict);
+    const CampaignResult result = run_faulted(options);
     EXPECT_EQ(result.end, CampaignEnd::clean);
     EXPECT_EQ(result.faulted[static_cast<std::size_t>(kind)], 50);
     EXPECT_EQ(end_json(options, result)["faulted"][std::string(name(kind))], 50);
@@ -170,8 +170,8 @@ TEST(FaultCampaign, DataThatOnlyAnotherOracleFindsWrongIsAFindingWhoseMinimalCas
     verdict.kind = VerdictKind::mismatch;
     verdict.oracle = oracle;
     CampaignOptions options = faulted_campaign("reference", 20, 1);
-    options.make_runner = telling(verdict);
-    const CampaignResult result = run_with_faults(options);
+    options.make_runner = telling_runners(verdict);
+    const CampaignResult result = run_faulted(options);
     EXPECT_EQ(result.end, CampaignEnd::findings);
     ASSERT_FALSE(result.findings.empty());
     EXPECT_EQ(result.findings.front().minimal.steps.at(0).options.faults.size(), 1U);
@@ -182,15 +182,15 @@ TEST(FaultCampaign, DataThatOnlyAnotherOracleFindsWrongIsAFindingWhoseMinimalCas
 TEST(FaultCampaign, LeavesTheCasesWithoutFaultsAsTheyAre) {
   CampaignOptions options = faulted_campaign("reference", 400, 9);
   options.fault_percent = 50;
-  const CampaignResult result = run_with_faults(options);
+  const CampaignResult result = run_faulted(options);
   EXPECT_EQ(result.end, CampaignEnd::clean);
-  EXPECT_GT(total(result.faulted), 100);
-  EXPECT_EQ(result.verdicts[static_cast<std::size_t>(VerdictKind::pass)], total(result.verdicts));
-  EXPECT_GT(total(result.verdicts), 100);
-  EXPECT_EQ(run(options).digest, result.digest);
-  EXPECT_TRUE(fault_table(run(faulted_campaign("reference", 1, 1))).size() > 0);
+  EXPECT_GT(total_cases(result.faulted), 100);
+  EXPECT_EQ(result.verdicts[static_cast<std::size_t>(VerdictKind::pass)], total_cases(result.verdicts));
+  EXPECT_GT(total_cases(result.verdicts), 100);
+  EXPECT_EQ(run_faulted(options).digest, result.digest);
+  EXPECT_TRUE(fault_table(run_faulted(faulted_campaign("reference", 1, 1))).size() > 0);
   options.fault_percent = 0;
-  EXPECT_EQ(fault_table(run(options)), "");
+  EXPECT_EQ(fault_table(run_faulted(options)), "");
 }
 
 TEST(FaultDrawer, DrawsEveryKindInNumbersThatTheNotationHolds) {

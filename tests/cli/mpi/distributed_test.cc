@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <regex>
-#include <thread>
 
 #include "core/layout/notation.h"
 #include "fuzz/corpus.h"
@@ -18,8 +16,6 @@ namespace {
 
 using nlohmann::json;
 using Words = std::vector<std::string>;
-
-std::string misbehaving(const std::string& what) { return "lib:" RESHARDCHECK_MISBEHAVING_SUBJECT "?do=" + what; }
 
 std::string mpirun(int processes) { return "mpirun --oversubscribe -np " + std::to_string(processes); }
 
@@ -124,8 +120,8 @@ TEST(Distributed, ARankThatFailsByItselfIsItsVerdictAndTheNextCasePasses) {
       {"error", "error", "told to fail"},
   };
   for (const auto& misdeed : misdeeds) {
-    const CleanRan result = run_watched({"run", uneven, even, "--subject", misbehaving(misdeed.what), "--case-timeout",
-                                         "4", "--world", "mpi", "--launch", mpirun(4), "--json"});
+    const CleanRan result = run_watched({"run", uneven, even, "--subject", misbehaving_subject(misdeed.what),
+                                         "--case-timeout", "4", "--world", "mpi", "--launch", mpirun(4), "--json"});
     EXPECT_EQ(result.ran.exit_code, 1) << result.ran.err;
     EXPECT_EQ(result.left_behind, "") << misdeed.what;
     const std::vector<json> cases = objects(result.ran.out);
@@ -172,19 +168,13 @@ TEST(Distributed, ARankKilledOrStoppedFromOutsideFailsOneCaseAndTheCampaignComes
   }
 }
 
-TEST(Distributed, ADriverThatIsKilledLeavesNoRankBehindEvenWhenOneHangs) {
-  Driver driver({"run", uneven, "--subject", misbehaving("hang"), "--case-timeout", "100", "--world", "mpi", "--launch",
-                 mpirun(4), "--json", "--subject-output", "/dev/null"});
-  const auto up = [&driver] {
-    int ranks = 0;
-    for (const MarkedProcess& process : driver.started()) ranks += process.mpi_rank >= 0 ? 1 : 0;
-    return ranks == 4;
-  };
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (!up() && std::chrono::steady_clock::now() < deadline) std::this_thread::yield();
-  ASSERT_TRUE(up());
-  driver.kill_alone();
-  EXPECT_EQ(driver.left_behind(30), "");
+TEST(Distributed, ADriverThatIsKilledWhileARankHangsLeavesNoRankBehind) {
+  const Folder folder;
+  const HangingCampaign hanging =
+      hanging_campaign(folder.path("out"), {"--world", "mpi", "--launch", mpirun(4), "--subject-output", "/dev/null"});
+  ASSERT_NE(hanging.text, "");
+  hanging.driver->kill_alone();
+  EXPECT_EQ(hanging.driver->left_behind(30), "");
 }
 
 TEST(Distributed, ACaseOfMoreRanksThanProcessesIsRefusedInOneLine) {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <vector>
 
 namespace reshardcheck {
@@ -62,17 +63,16 @@ void OutputTail::forget() {
   tail_.clear();
 }
 
-/// What is in the pipe has been printed too. It may go on for ever, so this is bounded.
+/// What is in the pipe has been printed too. A process may print for ever, so this is bounded.
 void OutputTail::settle() const {
-  constexpr int looks = 200;
-  constexpr int settle_ms = 5;
-  for (int look = 0; look < looks && read_end_ >= 0; ++look) {
+  constexpr auto longest_pause = std::chrono::milliseconds(100);
+  for (auto pause = std::chrono::microseconds(20); pause < longest_pause && read_end_ >= 0; pause *= 2) {
     int waiting_bytes = 0;
     {
       const std::lock_guard lock(mutex_);
       if (ioctl(read_end_, FIONREAD, &waiting_bytes) != 0 || waiting_bytes == 0) return;
     }
-    poll(nullptr, 0, settle_ms);
+    std::this_thread::sleep_for(pause);
   }
 }
 

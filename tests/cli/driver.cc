@@ -140,13 +140,15 @@ HangingCampaign hanging_campaign(const std::string& corpus, const std::vector<st
   return campaign;
 }
 
-int signal_started(const Driver& driver, const std::string& word, int signal) {
+int signal_started(const Driver& driver, int signal, const std::function<bool(const MarkedProcess&)>& wanted) {
+  kill(driver.id(), SIGSTOP);
   int found = 0;
   for (const MarkedProcess& process : driver.started()) {
-    if (process.command.find(word) == std::string::npos) continue;
+    if (!wanted(process)) continue;
     ++found;
     kill(process.id, signal);
   }
+  kill(driver.id(), SIGCONT);
   return found;
 }
 

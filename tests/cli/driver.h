@@ -6,6 +6,7 @@
 
 #include <sys/types.h>
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -67,8 +68,9 @@ struct HangingCampaign {
 /// `where` are more flags, for a world and a launcher.
 HangingCampaign hanging_campaign(const std::string& corpus, const std::vector<std::string>& where);
 
-/// Sends a signal to the marked processes whose command contains the word. How many there were.
-int signal_started(const Driver& driver, const std::string& word, int signal);
+/// Sends a signal to the wanted of the processes that a driver started; it stands still meanwhile, so that it does not
+/// come to its end before. How many there were.
+int signal_started(const Driver& driver, int signal, const std::function<bool(const MarkedProcess&)>& wanted);
 
 /// Runs to the end; also what it left behind, which is nothing when all is well.
 struct CleanRan {

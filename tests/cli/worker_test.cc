@@ -151,12 +151,15 @@ struct Disturbed {
   std::string left_behind;
 };
 Disturbed disturbed_campaign(const std::string& world, int signal) {
-  Driver driver({"fuzz", "--isolate", "--world", world, "--cases", "800", "--seed", "6", "--ranks", "2..4", "--json",
+  Driver driver({"fuzz", "--isolate", "--world", world, "--cases", "2000", "--seed", "6", "--ranks", "2..4", "--json",
                  "--stop-after", "0", "--case-timeout", "0.3"});
   Disturbed result;
   std::string begin;
   for (int lines = 0; lines < 11; ++lines) begin += driver.next_line().value_or("nothing") + "\n";
-  EXPECT_EQ(signal_started(driver, " worker ", signal), 1);
+  const auto is_worker = [](const MarkedProcess& process) {
+    return process.command.find(" worker ") != std::string::npos;
+  };
+  EXPECT_EQ(signal_started(driver, signal, is_worker), 1);
   result.ran = driver.end();
   result.ran.out = begin + result.ran.out;
   result.left_behind = driver.left_behind(10);
@@ -186,7 +189,7 @@ TEST(Worker, KilledOrStoppedFromOutsideFailsOneCaseAndTheCampaignComesToItsEnd) 
       }
       EXPECT_GE(disturbed, 1);
       EXPECT_TRUE(signal == SIGSTOP || disturbed == 1) << disturbed;
-      EXPECT_EQ(only_events(all, "case").size(), 800U);
+      EXPECT_EQ(only_events(all, "case").size(), 2'000U);
     }
   }
 }

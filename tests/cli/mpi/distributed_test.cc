@@ -133,39 +133,42 @@ TEST(Distributed, ARankThatFailsByItselfIsItsVerdictAndTheNextCasePasses) {
   }
 }
 
+/// A campaign on the reference, one rank of which gets a signal after the tenth case.
+struct DisturbedCampaign {
+  Ran ran;
+  std::vector<json> failed;  // cases
+  json end;
+  std::string left_behind;
+};
+DisturbedCampaign disturbed_campaign(int signal, int rank) {
+  // More cases than fit into the channel, so that the campaign cannot be over before the signal.
+  Driver driver({"fuzz", "--world", "mpi", "--launch", mpirun(4), "--cases", "1500", "--seed", "6", "--json",
+                 "--stop-after", "0", "--case-timeout", "4"});
+  std::string begin;
+  for (int lines = 0; lines < 11; ++lines) begin += driver.next_line().value_or("nothing") + "\n";
+  const auto is_rank = [rank](const MarkedProcess& process) { return process.mpi_rank == rank; };
+  EXPECT_EQ(signal_started(driver, signal, is_rank), 1);
+  DisturbedCampaign result;
+  result.ran = driver.end();
+  result.left_behind = driver.left_behind(20);
+  for (const json& each : objects(begin + result.ran.out)) {
+    if (each["event"] == "case" && each["verdict"] != "pass") result.failed.push_back(each);
+    if (each["event"] == "end") result.end = each;
+  }
+  return result;
+}
+
 TEST(Distributed, ARankKilledOrStoppedFromOutsideFailsOneCaseAndTheCampaignComesToItsEnd) {
-  for (const int signal : {SIGKILL, SIGSTOP}) {
-    for (const int rank : {0, 2}) {
-      // More cases than fit into the channel, so that the campaign cannot be over before the signal.
-      Driver driver({"fuzz", "--world", "mpi", "--launch", mpirun(4), "--cases", "800", "--seed", "6", "--json",
-                     "--stop-after", "0", "--case-timeout", "4"});
-      std::string out;
-      for (int lines = 0; lines < 11; ++lines) out += driver.next_line().value_or("nothing") + "\n";
-      int signalled = 0;
-      for (const MarkedProcess& process : driver.started()) {
-        if (process.mpi_rank != rank) continue;
-        ++signalled;
-        kill(process.id, signal);
-      }
-      EXPECT_EQ(signalled, 1);
-      const Ran ran = driver.end();
-      out += ran.out;
-      EXPECT_EQ(driver.left_behind(20), "");
-      EXPECT_EQ(ran.exit_code, 4) << ran.err;  // it does not fail again
-      std::vector<json> failed;
-      json end;
-      for (const json& each : objects(out)) {
-        if (each["event"] == "case" && each["verdict"] != "pass") failed.push_back(each);
-        if (each["event"] == "end") end = each;
-      }
-      ASSERT_EQ(failed.size(), 1U) << ::testing::PrintToString(failed);
-      EXPECT_EQ(failed[0]["verdict"], signal == SIGKILL ? "crash" : "hang") << failed[0];
-      if (signal == SIGKILL) {
-        EXPECT_EQ(failed[0]["detail"],
-                  "rank " + std::to_string(rank) + " was killed by signal 9 (Killed) under mpirun");
-      }
-      EXPECT_EQ(end["verdicts"]["pass"], 799) << end;
+  for (const auto& [signal, rank] : {std::pair(SIGKILL, 2), std::pair(SIGSTOP, 0)}) {
+    const DisturbedCampaign result = disturbed_campaign(signal, rank);
+    EXPECT_EQ(result.ran.exit_code, 4) << result.ran.err;  // it does not fail again
+    EXPECT_EQ(result.left_behind, "");
+    ASSERT_EQ(result.failed.size(), 1U) << ::testing::PrintToString(result.failed) << result.end;
+    EXPECT_EQ(result.failed[0]["verdict"], signal == SIGKILL ? "crash" : "hang") << result.failed[0];
+    if (signal == SIGKILL) {
+      EXPECT_EQ(result.failed[0]["detail"], "rank 2 was killed by signal 9 (Killed) under mpirun");
     }
+    EXPECT_EQ(result.end["verdicts"]["pass"], 1'499);
   }
 }
 

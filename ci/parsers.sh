@@ -34,16 +34,20 @@ corpus=build/parsers/corpus
 mkdir -p "$corpus"
 # What to start from: the cases that are kept in the tree, one a file.
 grep -hv '^#' golden/*.cases 2>/dev/null | grep . | awk -v folder="$corpus" 'NR % 40 == 1 { name = folder "/golden-" NR; printf "%s", $0 > name; close(name) }'
-broken=0
-for program in "${programs[@]}"; do
+# fuzz PROGRAM: a line of how it went; status 1 when the parser broke.
+fuzz() {
+  local program=$1 name log
   name=$(basename "$program")
+  log=build/parsers/$name.log
   mkdir -p "$corpus/$name"
   if "$program" -max_total_time="$share" -max_len=4096 -rss_limit_mb=2048 -timeout=10 -verbosity=0 -print_final_stats=1 \
-       -dict=tests/parsers/words.dict -artifact_prefix="build/parsers/$name-" "$corpus/$name" "$corpus" >"build/parsers/$name.log" 2>&1; then
-    printf '%-22s %s inputs\n' "$name" "$(sed -nE 's/^stat::number_of_executed_units: *//p' "build/parsers/$name.log")"
+       -dict=tests/parsers/words.dict -artifact_prefix="build/parsers/$name-" "$corpus/$name" "$corpus" >"$log" 2>&1; then
+    printf '%-22s %s inputs\n' "$name" "$(sed -nE 's/^stat::number_of_executed_units: *//p' "$log")"
   else
-    printf '%-22s BROKE: %s\n' "$name" "$(grep -m 1 -E 'ERROR|is false|runtime error' "build/parsers/$name.log" || tail -n 1 "build/parsers/$name.log")"
-    broken=$((broken + 1))
+    printf '%-22s BROKE: %s\n' "$name" "$(grep -m 1 -E 'ERROR|is false|runtime error' "$log" || tail -n 1 "$log")"
+    return 1
   fi
-done
-[ "$broken" -eq 0 ]
+}
+export -f fuzz
+export share corpus
+printf '%s\0' "${programs[@]}" | xargs -0 -n 1 -P "$(nproc 2>/dev/null || echo 2)" bash -c 'fuzz "$0"' || exit 1

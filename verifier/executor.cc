@@ -427,7 +427,16 @@ Verdict Executor::Implementation::conclude() {
     provenance_ = merge_provenance(reports_, session_options_.topology);
   }
   evidence_.ranks = reports_;
-  return judge(evidence_);
+  Verdict verdict = judge(evidence_);
+  // What other processes saw has not arrived: that this one saw nothing wrong is no pass.
+  if (!verdict.failed() && world_.spent()) {
+    verdict = Verdict{};
+    verdict.kind = VerdictKind::hang;
+    verdict.oracle = "world";
+    verdict.detail = fmt::format("the ranks have lost each other before all had said what they saw: {}",
+                                 world_.unsupported(run_options({}, false)).value_or("the world is spent"));
+  }
+  return verdict;
 }
 
 /// The reports of all ranks, in rank order, where there is anything to report: a pass costs no copies.

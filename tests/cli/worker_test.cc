@@ -214,6 +214,25 @@ TEST(Worker, ThatDoesNotComeUpEndsInOneClearLineAndExitCodeThree) {
   }
 }
 
+TEST(Worker, ThatHasComeUpBeforeIsWaitedForWhileItsLauncherFails) {
+  const Folder folder;
+  const std::string count = folder.file("starts", "0");
+  WorkerOptions options = worker_options();
+  // Like a host that is cut off for a while: the first start works, the next six do not.
+  options.launch = {"sh", "-c",
+                    "starts=$(cat '" + count + "'); echo $((starts + 1)) > '" + count +
+                        "'; [ $starts -eq 0 ] || [ $starts -gt 6 ] || exit 1; exec \"$0\" \"$@\""};
+  const MakeRunner make_runner = worker_runners(options);
+  const Result<std::unique_ptr<Runner>> runner = make_runner(misbehaving_subject("crash"));
+  ASSERT_TRUE(runner.ok()) << runner.error().reason;
+  EXPECT_EQ((*runner)->run(*parse_case(uneven_text))->kind, VerdictKind::crash);
+  const Result<Verdict> verdict = (*runner)->run(*parse_case(even_text));
+  ASSERT_TRUE(verdict.ok()) << verdict.error().reason;
+  EXPECT_EQ(verdict->kind, VerdictKind::pass);
+  EXPECT_EQ(read_file(count), "8\n");
+  EXPECT_FALSE((*runner)->broken());
+}
+
 TEST(Worker, OnTheThreadsWorldSaysTheSameOfTheDataAsSim) {
   const Words command{
       "run",   "u8[5] 2x2@0 S(0),S(0) -> 1@4 R", "u8[9,4] 4@0 S(0) -> 2x2@4 S(1),R", "--subject", "mutant:flat-chunk",

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <mutex>
+#include <thread>
 #include <vector>
 
 #include "core/layout/notation.h"
@@ -11,6 +14,8 @@ namespace reshardcheck {
 namespace {
 
 constexpr int starts_before_broken = 3;
+constexpr auto shortest_pause = std::chrono::milliseconds(20);  // between starts
+constexpr auto longest_pause = std::chrono::milliseconds(1'000);
 
 /// Groups that nobody uses at the moment.
 class GroupPool {
@@ -54,7 +59,7 @@ class WorkerRunner final : public Runner {
     WorkerRequest request;
     request.kind = WorkerRequest::Kind::load;
     request.subject = subject_;
-    const WorkerAnswer answer = ask(std::move(request), 0);
+    const WorkerAnswer answer = ask(request, 0);
     switch (answer.kind) {
       case WorkerAnswer::Kind::reply:
         if (!answer.reply.refusal.empty()) return Error{answer.reply.refusal};
@@ -81,7 +86,7 @@ class WorkerRunner final : public Runner {
     request.subject = subject_;
     request.text = to_text(value);
     request.step = step;
-    WorkerAnswer answer = ask(std::move(request), *bytes);
+    WorkerAnswer answer = ask(request, *bytes);
     switch (answer.kind) {
       case WorkerAnswer::Kind::crashed:
         return verdict_of(VerdictKind::crash, answer.what);
@@ -103,16 +108,25 @@ class WorkerRunner final : public Runner {
   [[nodiscard]] std::optional<std::string> broken() const override { return broken_; }
 
  private:
-  /// A group that does not start gets a few tries: a machine may be short of something for a moment.
-  WorkerAnswer ask(WorkerRequest request, std::int64_t bytes) {
-    WorkerAnswer answer;
-    for (int tried = 0; tried < starts_before_broken; ++tried) {
-      answer = group_->ask(request, bytes);
+  /// A group that does not start gets a few tries: a machine may be short of something for a moment. One that has come
+  /// up before gets as long as a start may take: a host that was cut off comes back.
+  WorkerAnswer ask(const WorkerRequest& request, std::int64_t bytes) {
+    const auto patience = std::chrono::milliseconds(group_->options().start_ms);
+    const auto begin = std::chrono::steady_clock::now();
+    auto pause = shortest_pause;
+    for (int tried = 1;; ++tried) {
+      WorkerAnswer answer = group_->ask(request, bytes);
       if (answer.kind != WorkerAnswer::Kind::not_started) return answer;
-      if (group_->options().cancelled()) break;
+      const bool came_up_before = group_->max_world_ranks() > 0;
+      const bool patient = came_up_before && std::chrono::steady_clock::now() - begin < patience;
+      if (group_->options().cancelled() || (tried >= starts_before_broken && !patient)) {
+        broken_ = answer.what;
+        return answer;
+      }
+      if (!came_up_before) continue;
+      std::this_thread::sleep_for(pause);
+      pause = std::min(2 * pause, longest_pause);
     }
-    broken_ = answer.what;
-    return answer;
   }
 
   std::shared_ptr<GroupPool> pool_;

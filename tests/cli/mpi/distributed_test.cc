@@ -159,7 +159,7 @@ DisturbedCampaign disturbed_campaign(int signal, int rank) {
 }
 
 TEST(Distributed, ARankKilledOrStoppedFromOutsideFailsOneCaseAndTheCampaignComesToItsEnd) {
-  for (const auto& [signal, rank] : {std::pair(SIGKILL, 2), std::pair(SIGSTOP, 0)}) {
+  for (const auto& [signal, rank] : {std::pair(SIGKILL, 2), std::pair(SIGSTOP, 0), std::pair(SIGSTOP, 2)}) {
     const DisturbedCampaign result = disturbed_campaign(signal, rank);
     EXPECT_EQ(result.ran.exit_code, 4) << result.ran.err;  // it does not fail again
     EXPECT_EQ(result.left_behind, "");

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
@@ -29,6 +30,11 @@ namespace {
 
 /// Smaller messages are copied under the lock: letting go of it and taking it back costs more.
 constexpr std::size_t copied_under_lock_bytes = 4'096;
+
+/// Waking a thread that sleeps on an idle core takes tens of microseconds, more than a wait of a tiny case; a thread
+/// that yields until then is there at once. Of more ranks than these, those that look would only take turns.
+constexpr std::int64_t few_ranks = 4;
+constexpr int looks_before_sleep = 200;
 
 using Lock = std::unique_lock<std::mutex>;
 
@@ -62,6 +68,7 @@ class ThreadsWorld::Implementation {
   std::condition_variable all_returned_;
   const RankBody* body_ = nullptr;
   std::size_t world_ranks_ = 0;
+  std::atomic<int> looks_ = 0;  // of a thread, before it sleeps
   std::size_t blocked_ranks_ = 0;
   std::size_t returned_ranks_ = 0;
   bool hopeless_ = false;  // open waits have been ended; every operation fails
@@ -84,6 +91,14 @@ class ThreadsWorld::Implementation::Participant final : public Endpoint {
   void join() { thread_.join(); }
   /// Sent once for every time the rank starts or is unblocked.
   void wake() { wake_.release(); }
+  /// Until wake(). It looks for that `looks` times first, and yields between.
+  void sleep(int looks) {
+    while (looks-- > 0) {
+      if (wake_.try_acquire()) return;
+      std::this_thread::yield();
+    }
+    wake_.acquire();
+  }
 
   [[nodiscard]] Rank rank() const override { return rank_; }
   [[nodiscard]] Rank world_ranks() const override { return static_cast<Rank>(world_.world_ranks_); }
@@ -148,7 +163,7 @@ void ThreadsWorld::Implementation::Participant::begin() {
 
 void ThreadsWorld::Implementation::Participant::serve() {
   while (true) {
-    wake_.acquire();
+    sleep(world_.looks_);
     {
       const Lock lock(world_.mutex_);
       if (state_ != State::starting) return;  // the world closes
@@ -257,7 +272,7 @@ void ThreadsWorld::Implementation::Participant::block(Lock& lock) {
   ++world_.blocked_ranks_;
   world_.check_for_deadlock();
   unlock(lock);
-  wake_.acquire();
+  sleep(world_.looks_);
   lock.lock();
 }
 
@@ -336,6 +351,7 @@ WorldOutcome ThreadsWorld::Implementation::run(const RunOptions& options, const 
 void ThreadsWorld::Implementation::begin(const RunOptions& options, const RankBody& body) {
   body_ = &body;
   world_ranks_ = static_cast<std::size_t>(options.world_ranks);
+  looks_ = options.world_ranks <= few_ranks ? looks_before_sleep : 0;
   blocked_ranks_ = 0;
   returned_ranks_ = 0;
   hopeless_ = false;
@@ -358,6 +374,11 @@ void ThreadsWorld::Implementation::wake_all(Lock& lock) {
 /// the next thing they do here.
 void ThreadsWorld::Implementation::wait_for_ranks(Lock& lock, std::int64_t deadline_ms) {
   const auto finished = [this] { return returned_ranks_ == world_ranks_; };
+  for (int looks = looks_; looks > 0 && !finished(); --looks) {
+    lock.unlock();
+    std::this_thread::yield();
+    lock.lock();
+  }
   if (deadline_ms > 0) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(deadline_ms);
     if (!all_returned_.wait_until(lock, deadline, finished) && !hopeless_) give_up(CommStatus::deadline);

@@ -9,7 +9,6 @@
 #include <array>
 #include <cstring>
 #include <exception>
-#include <map>
 #include <new>
 #include <vector>
 
@@ -20,6 +19,7 @@
 #include "verifier/fingerprint_oracle.h"
 #include "verifier/gather_broadcast_oracle.h"
 #include "verifier/judge.h"
+#include "verifier/layout_table.h"
 #include "verifier/mix.h"
 #include "verifier/naive_oracle.h"
 #include "verifier/rank_check.h"
@@ -59,7 +59,8 @@ class Arena {
 /// Bytes that the gather-broadcast tensors and the lower bound of the others let cross domains in one call.
 std::uint64_t allowed_across_domains_bytes(const Case& value, const Topology& topology) {
   std::uint64_t allowed = 0;
-  for (const TensorCase& tensor : value.tensors) {
+  for (const Geometry& geometry : distinct_geometries(value)) {
+    const TensorCase& tensor = value.tensors[geometry.first];
     std::int64_t crossing = 0;
     if (tensor.path == Path::reshard) {
       crossing = across_domains_bound(tensor.source, tensor.target, topology);
@@ -71,7 +72,7 @@ std::uint64_t allowed_across_domains_bytes(const Case& value, const Topology& to
         }
       }
     }
-    allowed += static_cast<std::uint64_t>(crossing) * static_cast<std::uint64_t>(width_bytes(tensor.dtype));
+    allowed += static_cast<std::uint64_t>(crossing * width_bytes(tensor.dtype)) * geometry.tensors;
   }
   return allowed;
 }
@@ -233,12 +234,8 @@ bool Executor::Implementation::agree_on_case() {
   if (!many_processes()) return true;
   const std::string text = to_text(*case_);
   std::uint64_t hash = XXH3_64bits(text.data(), text.size());
-  LayoutTable table;
-  std::map<std::tuple<std::size_t, std::size_t, Path>, bool> seen;
-  for (const TensorCase& tensor : case_->tensors) {
-    const std::tuple geometry(table.number_of(tensor.source), table.number_of(tensor.target), tensor.path);
-    if (!seen.emplace(geometry, true).second) continue;
-    const std::optional<Plan> plan = subject_->plan(tensor, session_options_);
+  for (const Geometry& geometry : distinct_geometries(*case_)) {
+    const std::optional<Plan> plan = subject_->plan(case_->tensors[geometry.first], session_options_);
     if (!plan) continue;
     std::string words;
     for (const Transfer& transfer : plan->transfers) words += reshardcheck::to_text(*plan, transfer);
@@ -392,28 +389,18 @@ void Executor::Implementation::compare_fingerprints() {
   }
 }
 
-/// Every distinct geometry once.
 void Executor::Implementation::prove_plans() {
-  LayoutTable table;
-  std::map<std::tuple<std::size_t, std::size_t, Path, int>, bool> proved;
-  for (std::size_t i = 0; i < case_->tensors.size() && !evidence_.plan; ++i) {
-    const TensorCase& tensor = case_->tensors[i];
-    if (case_->tensors.size() > 1 &&
-        !proved
-             .emplace(std::tuple(table.number_of(tensor.source), table.number_of(tensor.target), tensor.path,
-                                 width_bytes(tensor.dtype)),
-                      true)
-             .second) {
-      continue;
-    }
+  for (const Geometry& geometry : distinct_geometries(*case_)) {
+    const TensorCase& tensor = case_->tensors[geometry.first];
     try {
       const std::optional<Plan> plan = subject_->plan(tensor, session_options_);
       if (!plan) continue;
       const Proof proof = prove(*plan, tensor.source, tensor.target, session_options_.topology);
-      if (!proof.holds()) evidence_.plan = PlanViolation{i, proof.violations.front()};
+      if (!proof.holds()) evidence_.plan = PlanViolation{geometry.first, proof.violations.front()};
     } catch (const std::exception& exception) {
-      evidence_.plan = PlanViolation{i, {ViolationKind::bad_transfer, exception.what()}};
+      evidence_.plan = PlanViolation{geometry.first, {ViolationKind::bad_transfer, exception.what()}};
     }
+    if (evidence_.plan) return;
   }
 }
 

@@ -1,6 +1,9 @@
 // A hash of what tells layouts apart most often, then equality.
 #include "verifier/layout_table.h"
 
+#include <map>
+#include <tuple>
+
 #include "verifier/mix.h"
 
 namespace reshardcheck {
@@ -35,6 +38,22 @@ std::size_t LayoutTable::number_of(const Layout& layout) {
 void LayoutTable::clear() {
   layouts_.clear();
   by_hash_.clear();
+}
+
+std::vector<Geometry> distinct_geometries(const Case& value) {
+  if (value.tensors.size() == 1) return {{0, 1}};  // most cases: nothing to hash
+  std::vector<Geometry> geometries;
+  LayoutTable layouts;
+  std::map<std::tuple<std::size_t, std::size_t, Path, int>, std::size_t> known;
+  for (std::size_t i = 0; i < value.tensors.size(); ++i) {
+    const TensorCase& tensor = value.tensors[i];
+    const std::tuple geometry(layouts.number_of(tensor.source), layouts.number_of(tensor.target), tensor.path,
+                              width_bytes(tensor.dtype));
+    const auto [number, is_new] = known.emplace(geometry, geometries.size());
+    if (is_new) geometries.push_back({i, 0});
+    ++geometries[number->second].tensors;
+  }
+  return geometries;
 }
 
 }  // namespace reshardcheck

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "core/layout/case.h"
 #include "core/layout/layout.h"
 
 namespace reshardcheck {
@@ -24,5 +25,14 @@ class LayoutTable {
   std::vector<Layout> layouts_;
   std::unordered_multimap<std::uint64_t, std::size_t> by_hash_;
 };
+
+/// The tensors of a case that one plan serves: of equal layouts, path and width.
+struct Geometry {
+  std::size_t first = 0;  // the number of the first of them
+  std::size_t tensors = 0;
+};
+
+/// In the order of their first tensors.
+[[nodiscard]] std::vector<Geometry> distinct_geometries(const Case& value);
 
 }  // namespace reshardcheck

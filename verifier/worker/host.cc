@@ -1,17 +1,14 @@
 #include "verifier/worker/host.h"
 
-#include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <exception>
 #include <map>
 #include <memory>
@@ -22,35 +19,11 @@
 #include "core/subject/line_channel.h"
 #include "core/subject/registry.h"
 #include "verifier/executor.h"
+#include "verifier/worker/listener.h"
 #include "verifier/worker/protocol.h"
 
 namespace reshardcheck {
 namespace {
-
-Result<std::string> read_secret(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return Error{path + ": " + std::strerror(errno)};
-  char text[128];
-  const ssize_t size = read(file, text, sizeof text);
-  close(file);
-  if (size <= 0) return Error{path + ": empty"};
-  return std::string(text, static_cast<std::size_t>(size));
-}
-
-Result<int> connect_to(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return Error{path + ": too long for a socket"};
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (socket < 0) return Error{std::string("no socket: ") + std::strerror(errno)};
-  if (connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    const Error error{path + ": " + std::strerror(errno)};
-    close(socket);
-    return error;
-  }
-  return socket;
-}
 
 class Host {
  public:
@@ -90,12 +63,10 @@ class Host {
   static std::string quit_line() { return to_line(WorkerRequest{}); }
 
   Status greet() {
-    const Result<std::string> secret = read_secret(options_.folder + "/" + std::string(worker_secret_name));
-    if (!secret) return secret.error();
-    const Result<int> socket = connect_to(options_.folder + "/" + std::string(worker_socket_name));
-    if (!socket) return socket.error();
-    channel_ = LineChannel(*socket);
-    const WorkerHello hello{worker_protocol, *secret, std::string(world_.name()), options_.max_world_ranks};
+    const Result<Connection> driver = connect_to_listener(options_.folder);
+    if (!driver) return driver.error();
+    channel_ = LineChannel(driver->socket);
+    const WorkerHello hello{worker_protocol, driver->secret, std::string(world_.name()), options_.max_world_ranks};
     const ChannelStatus said = channel_.write(to_line(hello), worker_send_ms);
     if (said != ChannelStatus::ok) return Error{"the driver does not listen: " + std::string(name(said))};
     if (world_.processes() > 1) watch_ = std::jthread([this](const std::stop_token& stop) { watch_driver(stop); });
@@ -139,7 +110,7 @@ class Host {
       return std::nullopt;
     }
     WorkerReply reply;
-    const Result<Subject*> subject = subject_named(request.subject);
+    const Result<Subject*> subject = subject_named(request.subject, request.deadline_ms);
     if (!subject) {
       reply.refusal = subject.error().reason;
     } else if (request.kind == WorkerRequest::Kind::run) {
@@ -149,12 +120,25 @@ class Host {
     return reply;
   }
 
-  Result<Subject*> subject_named(const std::string& name) {
+  Result<Subject*> subject_named(const std::string& name, std::int64_t deadline_ms) {
     const auto known = subjects_.find(name);
     if (known != subjects_.end()) return known->second.get();
     Result<std::unique_ptr<Subject>> made = make_subject(name);
-    if (!made) return made.error();
+    const Status everywhere = made_everywhere(made.ok() ? "" : made.error().reason, deadline_ms);
+    if (!everywhere) return everywhere.error();
     return subjects_.emplace(name, *std::move(made)).first->second.get();
+  }
+
+  /// A subject that one process cannot make (its host lacks the library, say) is refused by all: the others would wait
+  /// for it in the first call.
+  Status made_everywhere(const std::string& refusal, std::int64_t deadline_ms) {
+    std::vector<std::string> refusals{refusal};
+    if (world_.processes() > 1) refusals = world_.exchange(refusal, deadline_ms);
+    if (refusals.empty()) return Error{"the processes of the world have lost each other"};
+    const auto first = std::find_if(refusals.begin(), refusals.end(), [](const auto& each) { return !each.empty(); });
+    if (first == refusals.end()) return Ok{};
+    const bool all_alike = std::count(refusals.begin(), refusals.end(), *first) == std::ssize(refusals);
+    return Error{all_alike ? *first : fmt::format("on process {}: {}", first - refusals.begin(), *first)};
   }
 
   void run(const WorkerRequest& request, Subject& subject, WorkerReply& reply) {

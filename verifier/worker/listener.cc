@@ -44,20 +44,33 @@ Status write_secret(const std::string& path, const std::string& secret) {
   return Ok{};
 }
 
-Result<int> listen_at(const std::string& path) {
+Result<std::string> read_secret(const std::string& path) {
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return failed(path);
+  char text[128];
+  const ssize_t size = read(file, text, sizeof text);
+  close(file);
+  if (size <= 0) return Error{path + ": empty"};
+  return std::string(text, static_cast<std::size_t>(size));
+}
+
+std::string secret_path(const std::string& folder) { return folder + "/" + std::string(worker_secret_name); }
+std::string socket_path(const std::string& folder) { return folder + "/" + std::string(worker_socket_name); }
+
+/// A new stream socket that `attach` binds or connects to the path.
+template <typename Attach>
+Result<int> socket_at(const std::string& path, Attach attach) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   if (path.size() >= sizeof address.sun_path)
     return Error{path + ": too long for a socket; set TMPDIR to a shorter folder"};
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (socket < 0) return failed("no socket");
-  if (bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 || listen(socket, 4) != 0) {
-    const Error error = failed(path);
-    close(socket);
-    return error;
-  }
-  return socket;
+  if (attach(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address)) return socket;
+  const Error error = failed(path);
+  close(socket);
+  return error;
 }
 
 bool of_this_user(int socket) {
@@ -81,9 +94,11 @@ Result<Listener> Listener::open() {
   Result<std::string> secret = random_word();
   if (!secret) return secret.error();
   listener.secret_ = *std::move(secret);
-  const Status written = write_secret(folder + "/" + std::string(worker_secret_name), listener.secret_);
+  const Status written = write_secret(secret_path(folder), listener.secret_);
   if (!written) return written.error();
-  const Result<int> socket = listen_at(folder + "/" + std::string(worker_socket_name));
+  const Result<int> socket = socket_at(socket_path(folder), [](int fresh, const sockaddr* address, socklen_t size) {
+    return fcntl(fresh, F_SETFL, O_NONBLOCK) == 0 && bind(fresh, address, size) == 0 && listen(fresh, 4) == 0;
+  });
   if (!socket) return socket.error();
   listener.socket_ = *socket;
   return listener;
@@ -97,8 +112,8 @@ Listener::Listener(Listener&& other) noexcept
 Listener::~Listener() {
   if (socket_ >= 0) close(socket_);
   if (folder_.empty()) return;
-  unlink((folder_ + "/" + std::string(worker_socket_name)).c_str());
-  unlink((folder_ + "/" + std::string(worker_secret_name)).c_str());
+  unlink(socket_path(folder_).c_str());
+  unlink(secret_path(folder_).c_str());
   rmdir(folder_.c_str());
 }
 
@@ -114,6 +129,16 @@ int Listener::accept(std::int64_t deadline_ms, const std::function<bool()>& give
     close(connection);
   }
   return -1;
+}
+
+Result<Connection> connect_to_listener(const std::string& folder) {
+  Result<std::string> secret = read_secret(secret_path(folder));
+  if (!secret) return secret.error();
+  const Result<int> socket = socket_at(socket_path(folder), [](int fresh, const sockaddr* address, socklen_t size) {
+    return connect(fresh, address, size) == 0;
+  });
+  if (!socket) return socket.error();
+  return Connection{*socket, *std::move(secret)};
 }
 
 }  // namespace reshardcheck

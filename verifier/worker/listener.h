@@ -1,4 +1,5 @@
-// Listener: a socket in a private folder at which one worker may report, and the secret that it has to know.
+// Listener: a socket in a private folder at which one worker may report, and the secret that it has to know; and the
+// worker's way there.
 #pragma once
 
 #include <cstdint>
@@ -30,5 +31,12 @@ class Listener {
   std::string secret_;
   int socket_ = -1;
 };
+
+/// What a worker finds in a listener's folder.
+struct Connection {
+  int socket = -1;  // connected; the caller closes it
+  std::string secret;
+};
+Result<Connection> connect_to_listener(const std::string& folder);
 
 }  // namespace reshardcheck

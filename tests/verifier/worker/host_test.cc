@@ -103,6 +103,40 @@ TEST(WorkerHost, AnswersEveryRequestAndEndsWhenItsDriverGoes) {
   serves(threads);
 }
 
+/// Claims a second process, which has no library: it cannot make a subject, once.
+class TwoProcesses final : public World {
+ public:
+  [[nodiscard]] std::string_view name() const override { return "two"; }
+  [[nodiscard]] std::optional<std::string> unsupported(const RunOptions&) const override { return std::nullopt; }
+  WorldOutcome run(const RunOptions& options, const RankBody& body, Traffic& traffic) override {
+    return sim_.run(options, body, traffic);
+  }
+  [[nodiscard]] Rank processes() const override { return 2; }
+  std::vector<std::string> exchange(std::string_view text, std::int64_t) override {
+    if (text.empty() && !refused_) {
+      refused_ = true;
+      return {"", "no such file"};
+    }
+    return {std::string(text), std::string(text)};
+  }
+  bool renew() override { return sim_.renew(); }
+
+ private:
+  SimWorld sim_;
+  bool refused_ = false;
+};
+
+TEST(WorkerHost, RefusesASubjectThatOneProcessCannotMake) {
+  TwoProcesses world;
+  HandDriver driver(world);
+  driver.read();
+  EXPECT_EQ(driver.ask(WorkerRequest::Kind::load, "reference").refusal, "on process 1: no such file");
+  EXPECT_EQ(driver.ask(WorkerRequest::Kind::load, "reference").refusal, "") << "it has the library now";
+  EXPECT_EQ(driver.ask(WorkerRequest::Kind::load, "no-such-subject").refusal.find("on process"), std::string::npos)
+      << "what all say is said once";
+  EXPECT_TRUE(driver.hang_up().ok());
+}
+
 TEST(WorkerHost, EndsAtARequestThatIsNone) {
   SimWorld world;
   HandDriver driver(world);

@@ -194,16 +194,17 @@ ExitCode run(Console& console, const RunCommand& command) {
   if (!options) return fail(console, ExitCode::usage, options.error().reason);
   const Result<MakeRunner> make_runner = make_runners(command.run);
   if (!make_runner) return fail(console, ExitCode::usage, make_runner.error().reason);
-  const Result<std::unique_ptr<Runner>> runner = (*make_runner)(command.run.subject);
-  if (!runner) {
-    return fail(console, ExitCode::usage, runner.error().reason, "'reshardcheck subjects' lists what can be judged");
-  }
   std::vector<std::string> unreadable;
   const Result<std::vector<InputSequence>> cases = read_sequences(command.arguments, &unreadable);
   for (const std::string& reason : unreadable) fail(console, ExitCode::usage, reason);
   if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const Status sizes = check_sizes(*cases, options->max_bytes);
   if (!sizes) return fail(console, ExitCode::usage, sizes.error().reason, "--max-bytes SIZE allows more, such as 16G");
+  // Last, because a launcher takes its time.
+  const Result<std::unique_ptr<Runner>> runner = (*make_runner)(command.run.subject);
+  if (!runner) {
+    return fail(console, ExitCode::usage, runner.error().reason, "'reshardcheck subjects' lists what can be judged");
+  }
   const Status ranks = check_ranks(*cases, (*runner)->max_world_ranks());
   if (!ranks) {
     return fail(console, ExitCode::usage, ranks.error().reason,

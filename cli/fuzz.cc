@@ -145,6 +145,7 @@ ExitCode exit_code(CampaignEnd end) {
     case CampaignEnd::findings:
       return ExitCode::findings;
     case CampaignEnd::environment:
+    case CampaignEnd::interrupted:
       return ExitCode::environment;
     case CampaignEnd::only_flaky:
       return ExitCode::flaky;

@@ -61,6 +61,10 @@ class Campaign {
   Result<CampaignResult> run() {
     // The known answers first: a group of workers is then there for the search to go on with.
     result_.environment = surprise();
+    if (!result_.environment.empty()) {
+      observer_.on_start(options_);
+      return ended();
+    }
     Result<std::unique_ptr<Runner>> runner = make_runner_(options_.subject);
     if (!runner) return runner.error();
     runner_ = *std::move(runner);
@@ -73,17 +77,21 @@ class Campaign {
     }
     begin_seconds_ = options_.seconds > 0 ? options_.clock_seconds() : 0;
     observer_.on_start(options_);
-    if (result_.environment.empty()) result_.environment = runner_->broken().value_or("");
+    result_.environment = runner_->broken().value_or("");
     if (result_.environment.empty()) {
       const Status searched = search();
       if (!searched) return searched.error();
     }
+    return ended();
+  }
+
+ private:
+  CampaignResult ended() {
     result_.end = end();
     observer_.on_end(options_, result_);
     return result_;
   }
 
- private:
   /// What a known answer came out as, when it is not what it must be; empty when all is well.
   std::string surprise() {
     for (const KnownAnswer& known : known_answers) {
@@ -110,6 +118,10 @@ class Campaign {
     whole.min_world_ranks = std::min(whole.min_world_ranks, whole.max_world_ranks);
     GeneratorOptions generator = whole;
     while (!spent()) {
+      if (cancelled()) {
+        interrupted_ = true;
+        break;
+      }
       const std::int64_t index = result_.cases;
       if (index % options_.swarm_block_cases == 0) {
         block_random = random.split();
@@ -125,7 +137,7 @@ class Campaign {
         Case& only = value.steps.front();
         only.options.faults = draw_faults(fault_choices, only);
       }
-      const Status done = is_faulted(value) ? judge_faulted(index, value) : judge(index, value);
+      const Status done = judge(index, value);
       if (!done) return done;
       observer_.on_progress({result_.cases, std::ssize(result_.findings), fraction()});
       if (std::optional<std::string> broken = runner_->broken()) {
@@ -159,28 +171,6 @@ class Campaign {
   }
 
   Status judge(std::int64_t index, const Sequence& value) {
-    const std::optional<SequenceVerdict> verdict = run_once(value);
-    ++result_.cases;
-    note(value, verdict);
-    if (!verdict) {
-      ++result_.skipped;
-      return Ok{};
-    }
-    observer_.on_case(index, value, *verdict);
-    ++result_.verdicts[static_cast<std::size_t>(verdict->verdict.kind)];
-    if (verdict->verdict.failed()) {
-      const Status kept = keep({index, value, *verdict});
-      if (!kept) return kept;
-    }
-    if (options_.relations && !options_.sequences && verdict->verdict.kind == VerdictKind::pass) {
-      const Status related = judge_related(index, value.steps.front());
-      if (!related) return related;
-    }
-    return Ok{};
-  }
-
-  /// A case with faults fails in whatever way it likes, as long as it does not pass wrong data.
-  Status judge_faulted(std::int64_t index, const Sequence& value) {
     const std::optional<SequenceVerdict> verdict = run_as_it_is(value);
     ++result_.cases;
     note(value, verdict);
@@ -189,9 +179,17 @@ class Campaign {
       return Ok{};
     }
     observer_.on_case(index, value, *verdict);
-    ++result_.faulted[static_cast<std::size_t>(verdict->verdict.kind)];
-    if (!would_pass_wrong_data(verdict->verdict)) return Ok{};
-    return keep({index, value, *verdict});
+    const bool faulted = is_faulted(value);
+    const VerdictKind kind = verdict->verdict.kind;
+    ++(faulted ? result_.faulted : result_.verdicts)[static_cast<std::size_t>(kind)];
+    if (fails(value, verdict->verdict)) return keep({index, value, *verdict});
+    const bool relations = options_.relations && !options_.sequences && !faulted && kind == VerdictKind::pass;
+    return relations ? judge_related(index, value.steps.front()) : Ok{};
+  }
+
+  /// A case with faults may end in whatever way it likes, as long as it does not pass wrong data.
+  static bool fails(const Sequence& value, const Verdict& verdict) {
+    return is_faulted(value) ? would_pass_wrong_data(verdict) : verdict.failed();
   }
 
   /// The relations take turns; one that says nothing about the case gives its turn to the next.
@@ -216,12 +214,12 @@ class Campaign {
   /// A failure that its faults explain counts as a pass here, so that nothing is shrunk towards it.
   std::optional<SequenceVerdict> run_once(const Sequence& value) {
     std::optional<SequenceVerdict> verdict = run_as_it_is(value);
-    if (verdict && is_faulted(value) && !would_pass_wrong_data(verdict->verdict)) verdict = SequenceVerdict{};
+    if (verdict && is_faulted(value) && !fails(value, verdict->verdict)) verdict = SequenceVerdict{};
     return verdict;
   }
 
   std::optional<SequenceVerdict> run_as_it_is(const Sequence& value) {
-    if (!inflight_.begin(to_text(value)) && !inflight_told_) {
+    if (inflight_.active() && !inflight_.begin(to_text(value)) && !inflight_told_) {
       inflight_told_ = true;
       observer_.on_warning("the case in flight cannot be noted under " + options_.out_directory +
                            ": is the disk full?");
@@ -292,7 +290,7 @@ class Campaign {
   void shrink_finding(Finding& finding, bool flaky, std::vector<Failure>& slipped) {
     SequenceShrinkOptions shrinking;
     shrinking.max_runs = options_.shrink_runs * std::ssize(finding.minimal.steps);
-    shrinking.out_of_time = [this] { return out_of_time(shrink_grace_seconds); };
+    shrinking.out_of_time = [this] { return cancelled() || out_of_time(shrink_grace_seconds); };
     shrinking.on_best = [this](const Sequence& value, const Verdict& verdict) { observer_.on_best(value, verdict); };
     shrinking.on_slipped = [&](const Sequence& value, const Verdict& verdict) {
       slipped.push_back({finding.case_index, value, {verdict, value.steps.size() - 1}});
@@ -362,8 +360,8 @@ class Campaign {
     return options_.stop_after > 0 && std::ssize(result_.findings) >= options_.stop_after;
   }
   [[nodiscard]] double elapsed_seconds() const { return options_.clock_seconds() - begin_seconds_; }
+  [[nodiscard]] bool cancelled() const { return options_.cancelled && options_.cancelled(); }
   [[nodiscard]] bool out_of_time(double grace_seconds) const {
-    if (options_.cancelled && options_.cancelled()) return true;
     return options_.seconds > 0 && elapsed_seconds() >= options_.seconds + grace_seconds;
   }
   [[nodiscard]] bool spent() const {
@@ -378,7 +376,7 @@ class Campaign {
 
   [[nodiscard]] CampaignEnd end() const {
     if (!result_.environment.empty()) return CampaignEnd::environment;
-    if (result_.findings.empty()) return CampaignEnd::clean;
+    if (result_.findings.empty()) return interrupted_ ? CampaignEnd::interrupted : CampaignEnd::clean;
     const bool flaky = std::all_of(result_.findings.begin(), result_.findings.end(),
                                    [](const Finding& finding) { return finding.verdict.kind == VerdictKind::flaky; });
     return flaky ? CampaignEnd::only_flaky : CampaignEnd::findings;
@@ -390,6 +388,7 @@ class Campaign {
   std::unique_ptr<Runner> runner_;
   Inflight inflight_;
   bool inflight_told_ = false;
+  bool interrupted_ = false;
   CampaignResult result_;
   rc::Random related_random_;  // apart from the cases, which are the same with and without relations
   rc::Random fault_random_;    // the same for the faults

@@ -54,7 +54,7 @@ struct CampaignOptions {
   MakeRunner make_runner;                 // where cases run; empty: in this process, with `executor`
   std::string out_directory;              // corpus; empty: nothing is written
   std::function<double()> clock_seconds;  // monotonic; needed for a budget in seconds
-  std::function<bool()> cancelled;        // asked between runs; true ends the campaign as if the budget were spent
+  std::function<bool()> cancelled;        // asked between runs; true ends the campaign
 };
 
 struct CampaignProgress {
@@ -63,8 +63,9 @@ struct CampaignProgress {
   double fraction = 0;  // of the budget, 0 to 1
 };
 
-/// How a campaign ended; the values are the exit codes of the binary.
-enum class CampaignEnd : std::uint8_t { clean = 0, findings = 1, environment = 3, only_flaky = 4 };
+/// How a campaign ended. One that was cancelled before its budget was spent is not clean: it was interrupted, unless it
+/// has findings.
+enum class CampaignEnd : std::uint8_t { clean, findings, environment, only_flaky, interrupted };
 [[nodiscard]] std::string_view name(CampaignEnd end);
 
 struct CampaignResult {

@@ -64,6 +64,8 @@ std::string_view name(CampaignEnd end) {
       return "environment";
     case CampaignEnd::only_flaky:
       return "only_flaky";
+    case CampaignEnd::interrupted:
+      return "interrupted";
   }
   return "unknown";
 }

@@ -24,6 +24,8 @@ class Inflight {
   Inflight(Inflight&& other) noexcept;
   Inflight& operator=(Inflight&& other) noexcept;
 
+  [[nodiscard]] bool active() const { return file_ >= 0; }
+
   /// A case, or a sequence of cases, begins. A disk that is full is no reason to stop: false, and the case is not on
   /// disk.
   bool begin(std::string_view text);

@@ -1,10 +1,12 @@
 // fuzz: a seed says the same twice, a seeded bug is found and can be replayed from its file.
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tests/cli/binary.h"
+#include "tests/cli/driver.h"
 
 namespace reshardcheck::cli_test {
 namespace {
@@ -44,6 +46,18 @@ TEST(Fuzz, PrintsItsSeedFirstAndACommandLast) {
   ASSERT_GE(lines.size(), 2U);
   EXPECT_NE(lines.front().find("4242"), std::string::npos) << ran.out;
   EXPECT_NE(lines.back().find("reshardcheck "), std::string::npos) << ran.out;
+}
+
+TEST(Fuzz, ThatIsInterruptedIsNotClean) {
+  Driver driver({"fuzz", "--cases", "1000000000", "--seed", "1", "--json"});
+  ASSERT_TRUE(driver.next_line());
+  kill(driver.id(), SIGINT);
+  const Ran ran = driver.end();
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  ASSERT_FALSE(lines_of(ran.out).empty());
+  const json last = json::parse(lines_of(ran.out).back());
+  EXPECT_EQ(last["event"], "end");
+  EXPECT_EQ(last["verdict"], "interrupted");
 }
 
 TEST(Fuzz, FindsASeededBugAndWritesAFileThatReplaysIt) {

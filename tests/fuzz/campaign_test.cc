@@ -59,7 +59,8 @@ TEST(Campaign, FindsTheSeededBugsFromEverySeedAndEndsInAtMostTwoMinimalCases) {
       for (const Case& smaller : smaller_cases(finding.minimal.steps.front())) {
         const Result<Verdict> verdict = executor.run(smaller, **subject);
         ASSERT_TRUE(verdict.ok());
-        EXPECT_TRUE(!verdict->failed() || bucket(verdict->kind) != bucket(finding.verdict.kind)) << mutant << ": " << to_text(smaller);
+        EXPECT_TRUE(!verdict->failed() || bucket(verdict->kind) != bucket(finding.verdict.kind))
+            << mutant << ": " << to_text(smaller);
       }
     }
     EXPECT_LE(minimal.size(), 2u) << mutant << ": " << ::testing::PrintToString(minimal);
@@ -115,7 +116,18 @@ TEST(Campaign, EndsWhenItIsCancelled) {
   CampaignOptions options = options_for("reference", 1'000'000);
   int asked = 0;
   options.cancelled = [&asked] { return ++asked > 10; };
-  EXPECT_EQ(run(options).cases, 10);
+  const CampaignResult result = run(options);
+  EXPECT_EQ(result.cases, 10);
+  EXPECT_EQ(result.end, CampaignEnd::interrupted) << "the budget was not spent: that is not clean";
+  EXPECT_TRUE(last_line(options, result).starts_with("interrupted: 10 cases, no finding"))
+      << last_line(options, result);
+}
+
+TEST(Campaign, ThatIsCancelledWhenItsBudgetIsSpentIsClean) {
+  CampaignOptions options = options_for("reference", 10);
+  int asked = 0;
+  options.cancelled = [&asked] { return ++asked > 10; };
+  EXPECT_EQ(run(options).end, CampaignEnd::clean);
 }
 
 TEST(Campaign, RefusesWhatCannotBe) {
@@ -138,6 +150,19 @@ TEST(Campaign, IsAnEnvironmentFailureWhenAKnownAnswerSurprises) {
   EXPECT_EQ(result.cases, 0);
   EXPECT_FALSE(result.environment.empty());
   EXPECT_NE(last_line(options, result).find("doctor"), std::string::npos);
+}
+
+TEST(Campaign, AsksForNoMoreRunnersWhenTheFirstOfThemSurprises) {
+  CampaignOptions options = options_for("reference", 10);
+  int asked = 0;
+  options.make_runner = [&asked](std::string_view) -> Result<std::unique_ptr<Runner>> {
+    ++asked;
+    return Error{"no such launcher"};
+  };
+  const CampaignResult result = run(options);
+  EXPECT_EQ(result.end, CampaignEnd::environment);
+  EXPECT_NE(result.environment.find("no such launcher"), std::string::npos);
+  EXPECT_EQ(asked, 1);
 }
 
 /// Counts what is reported, and in what order.
@@ -180,7 +205,8 @@ TEST(Campaign, BeginsAndEndsWithTheLinesThatRepeatIt) {
   EXPECT_NE(last_line(options, found).find(replay_command(found.findings[0])), std::string::npos);
   options.subject = "reference";
   options.cases = 20;
-  EXPECT_NE(last_line(options, run(options)).find("reshardcheck fuzz --subject reference --cases 20 --seed 9"), std::string::npos);
+  EXPECT_NE(last_line(options, run(options)).find("reshardcheck fuzz --subject reference --cases 20 --seed 9"),
+            std::string::npos);
 }
 
 TEST(Campaign, WritesAFindingThatReplays) {

@@ -2,6 +2,7 @@
 #include "tests/cli/binary.h"
 
 #include <fcntl.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -97,6 +98,15 @@ std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(stream, line);) lines.push_back(line);
   return lines;
+}
+
+std::vector<nlohmann::json> json_lines(const std::string& text) {
+  std::vector<nlohmann::json> values;
+  for (const std::string& line : lines_of(text)) {
+    values.push_back(nlohmann::json::parse(line, nullptr, false));
+    EXPECT_FALSE(values.back().is_discarded()) << line;
+  }
+  return values;
 }
 
 Folder::Folder() {

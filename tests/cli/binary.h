@@ -1,6 +1,7 @@
 // Runs the real binary as a user would: arguments in, exit code and both streams out.
 #pragma once
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,9 @@ Ran run_binary(const std::vector<std::string>& arguments, const std::string& inp
 
 /// The lines of a text, without their ends.
 std::vector<std::string> lines_of(const std::string& text);
+
+/// The same as JSON. A line that is none fails the test.
+std::vector<nlohmann::json> json_lines(const std::string& text);
 
 /// A fresh folder that is removed at the end of the test.
 class Folder {

@@ -15,11 +15,9 @@ using nlohmann::json;
 
 /// JSON lines without the members that tell time.
 std::vector<json> timeless(const std::string& out) {
-  std::vector<json> result;
-  for (const std::string& line : lines_of(out)) {
-    json value = json::parse(line);
+  std::vector<json> result = json_lines(out);
+  for (json& value : result) {
     for (const char* const key : {"elapsed_us", "elapsed_ms", "elapsed_seconds", "cases_per_second"}) value.erase(key);
-    result.push_back(std::move(value));
   }
   return result;
 }

@@ -20,16 +20,6 @@ using Words = std::vector<std::string>;
 constexpr const char* uneven_text = "u8[3] 1@0 R -> 2@1 S(0)";
 constexpr const char* even_text = "u8[4] 1@0 R -> 2@1 S(0)";
 
-std::vector<json> json_lines(const std::string& out) {
-  std::vector<json> result;
-  for (const std::string& line : lines_of(out)) {
-    json value = json::parse(line, nullptr, false);
-    EXPECT_FALSE(value.is_discarded()) << line;
-    result.push_back(std::move(value));
-  }
-  return result;
-}
-
 std::vector<json> only_events(const std::vector<json>& all, const std::string& event) {
   std::vector<json> result;
   for (const json& each : all) {

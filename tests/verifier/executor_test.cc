@@ -9,7 +9,7 @@
 #include "core/plan/planner.h"
 #include "core/subject/registry.h"
 #include "core/world/sim.h"
-#include "tests/core/plan/generated_layouts.h"
+#include "tests/verifier/generated_mix.h"
 #include "tests/verifier/hand_ranks.h"
 #include "tests/verifier/hand_subject.h"
 #include "verifier/gather_broadcast_oracle.h"
@@ -32,28 +32,8 @@ Verdict verdict_of(std::string_view subject, std::string_view text) {
 
 constexpr std::string_view plain = "u8[4,6] 2@0 S(0) -> 2@2 S(1)";
 
-Case random_case() {
-  Case value;
-  for (std::int64_t tensors = generated::number(1, 3); tensors > 0; --tensors) {
-    const LayoutPair pair = *layout_pairs();
-    const Path path = generated::number(0, 2) == 0 ? Path::gather_broadcast : Path::reshard;
-    const DType dtype = all_dtypes[static_cast<std::size_t>(generated::number(0, std::ssize(all_dtypes) - 1))];
-    value.tensors.push_back({"", dtype, path, pair.source, pair.target});
-    value.options.domain_ranks = pair.topology.domain_ranks;
-    value.options.domain_anchor = pair.topology.domain_ranks == 0 ? 0 : pair.topology.anchor;
-  }
-  value.options.seed = static_cast<std::uint64_t>(generated::number(0, 1'000'000));
-  value.options.fill = static_cast<FillKind>(generated::number(0, 3));
-  value.options.refits = generated::number(1, 3);
-  value.options.gap_elements = generated::number(0, 2);
-  value.options.batch_tensors = generated::number(0, 2);
-  value.options.chunk_bytes = generated::number(0, 1) * generated::number(1, 40);
-  if (generated::number(0, 3) == 0) value.options.world_ranks = value.world_ranks() + 2;
-  return value;
-}
-
 RC_GTEST_PROP(Executor, PassesEveryReferenceOnEveryCase, ()) {
-  const Case value = random_case();
+  const Case value = generated::mix();
   RC_ASSERT(validate(value).ok());
   for (const char* name : {"reference", "reference:direct", "reference:gather_broadcast"}) {
     auto subject = make_subject(name);
@@ -65,7 +45,7 @@ RC_GTEST_PROP(Executor, PassesEveryReferenceOnEveryCase, ()) {
 }
 
 RC_GTEST_PROP(Executor, PassesAHandMadeReshardOnEveryCase, ()) {
-  const Case value = random_case();
+  const Case value = generated::mix();
   HandSubject subject;
   Executor executor;
   const Verdict verdict = *executor.run(value, subject);
@@ -74,8 +54,8 @@ RC_GTEST_PROP(Executor, PassesAHandMadeReshardOnEveryCase, ()) {
 }
 
 RC_GTEST_PROP(Executor, KeepsNothingFromTheCasesBefore, ()) {
-  const Case first = random_case();
-  const Case second = random_case();
+  const Case first = generated::mix();
+  const Case second = generated::mix();
   auto subject = make_subject("reference");
   auto broken = make_subject("mutant:overrun");
   Executor executor;

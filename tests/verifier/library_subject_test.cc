@@ -7,7 +7,7 @@
 #include "core/layout/notation.h"
 #include "core/subject/registry.h"
 #include "core/world/threads.h"
-#include "tests/core/plan/generated_layouts.h"
+#include "tests/verifier/generated_mix.h"
 #include "verifier/executor.h"
 
 namespace reshardcheck {
@@ -26,18 +26,7 @@ Verdict verdict_of(const std::string& name, const Case& value) {
 Verdict verdict_of(const std::string& name, std::string_view text) { return verdict_of(name, *parse_case(text)); }
 
 RC_GTEST_PROP(ExampleSubject, PassesEveryCaseThatTheReferencePasses, ()) {
-  Case value;
-  for (std::int64_t tensors = generated::number(1, 3); tensors > 0; --tensors) {
-    const LayoutPair pair = *layout_pairs();
-    const Path path = generated::number(0, 2) == 0 ? Path::gather_broadcast : Path::reshard;
-    const DType dtype = all_dtypes[static_cast<std::size_t>(generated::number(0, std::ssize(all_dtypes) - 1))];
-    value.tensors.push_back({"", dtype, path, pair.source, pair.target});
-  }
-  value.options.seed = static_cast<std::uint64_t>(generated::number(0, 1'000'000));
-  value.options.fill = static_cast<FillKind>(generated::number(0, 3));
-  value.options.refits = generated::number(1, 3);
-  value.options.gap_elements = generated::number(0, 2);
-  value.options.batch_tensors = generated::number(0, 2);
+  const Case value = generated::mix();
   RC_ASSERT(validate(value).ok());
   for (const std::string& name : {std::string("reference"), example, example + "?replica=last"}) {
     const Verdict verdict = verdict_of(name, value);

@@ -19,16 +19,6 @@ using Words = std::vector<std::string>;
 
 std::string mpirun(int processes) { return "mpirun --oversubscribe -np " + std::to_string(processes); }
 
-std::vector<json> objects(const std::string& out) {
-  std::vector<json> result;
-  for (const std::string& line : lines_of(out)) {
-    json value = json::parse(line, nullptr, false);
-    EXPECT_FALSE(value.is_discarded()) << line;
-    result.push_back(std::move(value));
-  }
-  return result;
-}
-
 /// The cases of the M2N suite for so many ranks, their tensors made small; every `stride`-th of the different ones.
 std::string m2n_cases(const Folder& folder, int world_ranks, std::size_t stride) {
   const Result<std::vector<FileCase>> all = read_cases(RESHARDCHECK_SOURCE_DIR "/golden/m2n_matrix.cases");
@@ -54,8 +44,8 @@ void expect_same_verdicts(const Words& arguments, int processes, bool all_pass) 
   mpi.insert(mpi.end(), {"--world", "mpi", "--launch", mpirun(processes)});
   const Ran expected_run = run_binary(sim);
   const CleanRan got_run = run_watched(mpi);
-  const std::vector<json> expected = objects(expected_run.out);
-  const std::vector<json> got = objects(got_run.ran.out);
+  const std::vector<json> expected = json_lines(expected_run.out);
+  const std::vector<json> got = json_lines(got_run.ran.out);
   EXPECT_EQ(got_run.left_behind, "");
   EXPECT_EQ(got_run.ran.exit_code, expected_run.exit_code) << got_run.ran.err;
   ASSERT_EQ(got.size(), expected.size()) << got_run.ran.err;
@@ -124,7 +114,7 @@ TEST(Distributed, ARankThatFailsByItselfIsItsVerdictAndTheNextCasePasses) {
                                          "--case-timeout", "4", "--world", "mpi", "--launch", mpirun(4), "--json"});
     EXPECT_EQ(result.ran.exit_code, 1) << result.ran.err;
     EXPECT_EQ(result.left_behind, "") << misdeed.what;
-    const std::vector<json> cases = objects(result.ran.out);
+    const std::vector<json> cases = json_lines(result.ran.out);
     ASSERT_EQ(cases.size(), 2U) << result.ran.err;
     EXPECT_EQ(cases[0]["verdict"], misdeed.verdict) << cases[0];
     const std::string detail = cases[0]["detail"];
@@ -151,7 +141,7 @@ DisturbedCampaign disturbed_campaign(int signal, int rank) {
   DisturbedCampaign result;
   result.ran = driver.end();
   result.left_behind = driver.left_behind(20);
-  for (const json& each : objects(begin + result.ran.out)) {
+  for (const json& each : json_lines(begin + result.ran.out)) {
     if (each["event"] == "case" && each["verdict"] != "pass") result.failed.push_back(each);
     if (each["event"] == "end") result.end = each;
   }

@@ -8,10 +8,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/subject/abi.h"
 #include "core/subject/abi_view.h"
 #include "core/subject/capabilities.h"
 #include "core/subject/registry.h"
+#include "tests/core/subject/abi_layout.h"
 #include "tests/core/subject/case_run.h"
 
 extern "C" int abi_layout_in_c(std::uint64_t* out);
@@ -152,20 +152,7 @@ TEST(Capabilities, MustNameSomethingThatCanRun) {
 TEST(Abi, StructsStayAsTheyAreInCAndInCpp) {
   static_assert(RESHARDCHECK_ABI_VERSION == 1);
   const std::vector<std::uint64_t> pinned{32, 16, 40, 32, 184, 128, 40, 56, 40, 152, 56, 120, 32, 48};
-  const std::vector<std::uint64_t> here{sizeof(reshardcheck_placement),
-                                        sizeof(reshardcheck_interval),
-                                        sizeof(reshardcheck_side),
-                                        sizeof(reshardcheck_local),
-                                        sizeof(reshardcheck_tensor),
-                                        sizeof(reshardcheck_world),
-                                        sizeof(reshardcheck_options),
-                                        sizeof(reshardcheck_capabilities),
-                                        offsetof(reshardcheck_tensor, source),
-                                        offsetof(reshardcheck_tensor, target_local),
-                                        offsetof(reshardcheck_world, post_send),
-                                        offsetof(reshardcheck_world, intervals),
-                                        offsetof(reshardcheck_options, chunk_bytes),
-                                        offsetof(reshardcheck_capabilities, minimal_traffic)};
+  const std::vector<std::uint64_t> here{ABI_LAYOUT};
   std::vector<std::uint64_t> in_c(64);
   in_c.resize(static_cast<std::size_t>(abi_layout_in_c(in_c.data())));
   EXPECT_EQ(here, pinned);

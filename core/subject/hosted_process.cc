@@ -95,15 +95,23 @@ Result<std::unique_ptr<HostedProcess>> HostedProcess::start(const std::vector<st
   process->child_ = std::move(started.value());
   process->guardian_ = Guardian::watch(process->child_, process->folder_->path(), 0);
   process->channel_ = LineChannel(process->child_.channel(), max_answer_bytes);
+  process->started_ = std::chrono::steady_clock::now();
+  return process;
+}
+
+Status HostedProcess::greet() {
+  const auto since_start = std::chrono::steady_clock::now() - started_;
+  const std::int64_t passed_ms = std::chrono::duration_cast<std::chrono::milliseconds>(since_start).count();
   std::string line;
-  if (const ChannelStatus status = process->channel_.read(line, options.hello_ms); status != ChannelStatus::ok) {
-    process->fail(status, options.hello_ms);
-    return Error{process->failure_->reason + " before it said hello"};
+  const ChannelStatus status = channel_.read(line, std::max<std::int64_t>(options_.hello_ms - passed_ms, 0));
+  if (status != ChannelStatus::ok) {
+    fail(status, options_.hello_ms);
+    return Error{failure_->reason + " before it said hello"};
   }
   const Result<Hello> hello = read_hello(line);
   if (!hello) return hello.error();
-  process->hello_ = *hello;
-  return process;
+  hello_ = *hello;
+  return Ok{};
 }
 
 const std::optional<ProcessFailure>& HostedProcess::failure() {

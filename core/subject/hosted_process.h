@@ -4,6 +4,7 @@
 // are not its own) ends it here: it is killed, failure() says what happened, and who needs a process starts another.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,12 +22,10 @@
 namespace reshardcheck {
 
 struct ProcessOptions {
-  /// Of every wait for a process. Less than the 10 s that a worker gets at least for a case: who started the process is
-  /// to end it, and to say that it was this one.
-  std::int64_t deadline_ms = 8'000;
-  std::int64_t hello_ms = 55'000;       // from the start of a process to its hello: imports take their time
-  std::int64_t max_processes = 128;     // a process per rank: worlds of more ranks are unsupported
-  std::int64_t max_requests = 1 << 20;  // what a process may ask of the network in one call
+  std::int64_t deadline_ms = Patience{}.answer_ms;  // of every wait for a process
+  std::int64_t hello_ms = Patience{}.start_ms;      // from the start of a process to its hello
+  std::int64_t max_processes = 128;                 // a process per rank: worlds of more ranks are unsupported
+  std::int64_t max_requests = 1 << 20;              // what a process may ask of the network in one call
 };
 
 /// How a process came to its end before its time.
@@ -48,10 +47,13 @@ struct RankBatch {
 
 class HostedProcess {
  public:
-  /// Starts the program, in words, and reads its hello. An Error when there is none.
+  /// Starts the program, in words; greet() reads its hello.
   static Result<std::unique_ptr<HostedProcess>> start(const std::vector<std::string>& words,
                                                       const ProcessOptions& options);
+  /// Waits for the hello, up to so long after the start. The Error says why there is none.
+  Status greet();
 
+  void set_options(const ProcessOptions& options) { options_ = options; }
   [[nodiscard]] const Hello& hello() const { return hello_; }
   /// Why the process is of no use any more, or nothing. Notices, without waiting, that it has died between calls.
   [[nodiscard]] const std::optional<ProcessFailure>& failure();
@@ -90,6 +92,7 @@ class HostedProcess {
   std::unique_ptr<SharedFolder> folder_;
   std::optional<SharedFile> file_;
   ChildProcess child_;
+  std::chrono::steady_clock::time_point started_;
   LineChannel channel_;
   Hello hello_;
   std::optional<ProcessFailure> failure_;

@@ -23,18 +23,38 @@ class ProcessPool {
   ProcessPool(std::vector<std::string> words, const ProcessOptions& options)
       : words_(std::move(words)), options_(options) {}
 
+  /// From the next process taken on.
+  void set_patience(const Patience& patience) {
+    const std::scoped_lock lock(mutex_);
+    options_.deadline_ms = patience.answer_ms;
+    options_.hello_ms = patience.start_ms;
+  }
+
+  /// Has a process for every one of the ranks, as far as they come up; they come up at the same time.
+  void fill(LocalRanks ranks) {
+    std::vector<std::pair<Rank, std::unique_ptr<HostedProcess>>> started;
+    for (Rank rank = ranks.first; rank < ranks.first + ranks.count; ++rank) {
+      std::unique_ptr<HostedProcess> process = take_idle(rank);
+      if (process == nullptr) {
+        Result<std::unique_ptr<HostedProcess>> begun = HostedProcess::start(words_, options());
+        if (begun) started.emplace_back(rank, std::move(begun.value()));
+      }
+      give(rank, std::move(process));
+    }
+    for (auto& [rank, process] : started) {
+      if (process->greet()) give(rank, std::move(process));
+    }
+  }
+
   /// One that lives, or a new one.
   Result<std::unique_ptr<HostedProcess>> take(Rank rank) {
-    {
-      const std::scoped_lock lock(mutex_);
-      const auto found = idle_.find(rank);
-      if (found != idle_.end()) {
-        std::unique_ptr<HostedProcess> process = std::move(found->second);
-        idle_.erase(found);
-        if (!process->failure()) return process;
-      }
-    }
-    return HostedProcess::start(words_, options_);
+    std::unique_ptr<HostedProcess> idle = take_idle(rank);
+    if (idle != nullptr) return idle;
+    Result<std::unique_ptr<HostedProcess>> started = HostedProcess::start(words_, options());
+    if (!started) return started.error();
+    const Status greeted = started.value()->greet();
+    if (!greeted) return greeted.error();
+    return started;
   }
 
   void give(Rank rank, std::unique_ptr<HostedProcess> process) {
@@ -44,9 +64,25 @@ class ProcessPool {
   }
 
  private:
+  ProcessOptions options() {
+    const std::scoped_lock lock(mutex_);
+    return options_;
+  }
+
+  std::unique_ptr<HostedProcess> take_idle(Rank rank) {
+    const std::scoped_lock lock(mutex_);
+    const auto found = idle_.find(rank);
+    if (found == idle_.end()) return nullptr;
+    std::unique_ptr<HostedProcess> process = std::move(found->second);
+    idle_.erase(found);
+    if (process->failure()) return nullptr;
+    process->set_options(options_);
+    return process;
+  }
+
   std::vector<std::string> words_;
-  ProcessOptions options_;
   std::mutex mutex_;
+  ProcessOptions options_;
   std::map<Rank, std::unique_ptr<HostedProcess>> idle_;
 };
 
@@ -229,6 +265,8 @@ class ProcessSubject : public Subject {
   [[nodiscard]] std::string_view name() const override { return name_; }
   [[nodiscard]] bool promises_minimal_traffic() const override { return hello_.capabilities.minimal_traffic != 0; }
   [[nodiscard]] std::optional<std::string> unsupported(const Case& value) const override;
+  [[nodiscard]] bool starts_processes() const override { return true; }
+  void prepare(const Case& value, LocalRanks ranks, const Patience& patience) override;
   std::unique_ptr<Session> open(Endpoint& endpoint, const SessionOptions& options) override;
 
  private:
@@ -250,6 +288,13 @@ std::optional<std::string> ProcessSubject::unsupported(const Case& value) const 
   return refusal;
 }
 
+void ProcessSubject::prepare(const Case& value, LocalRanks ranks, const Patience& patience) {
+  state_->pool.set_patience(patience);
+  if (unsupported(value)) return;
+  if (hello_.hosts_all_ranks) ranks = {0, ranks.contain(0) ? 1 : 0};
+  state_->pool.fill(ranks);
+}
+
 std::unique_ptr<Session> ProcessSubject::open(Endpoint&, const SessionOptions& options) {
   return std::make_unique<GuardedSession>(state_, hello_.hosts_all_ranks, options);
 }
@@ -260,7 +305,7 @@ Result<std::unique_ptr<Subject>> make_process_subject(std::string_view name, con
   Result<std::vector<std::string>> words = split_command(name.substr(process_subject_prefix.size()));
   if (!words) return Error{"proc: " + words.error().reason};
   auto state = std::make_shared<SharedState>(*words, options);
-  Result<std::unique_ptr<HostedProcess>> first = HostedProcess::start(*words, options);
+  Result<std::unique_ptr<HostedProcess>> first = state->pool.take(0);
   if (!first) return Error{fmt::format("{}: {}", printable(name, 100), first.error().reason)};
   const Hello hello = first.value()->hello();
   state->pool.give(0, std::move(first.value()));

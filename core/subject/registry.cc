@@ -85,9 +85,11 @@ std::vector<SubjectInfo> subject_catalogue() {
   return catalogue;
 }
 
-Result<std::unique_ptr<Subject>> make_subject(std::string_view name) {
+Result<std::unique_ptr<Subject>> make_subject(std::string_view name, const Patience& patience) {
   if (name.starts_with(LibrarySubject::prefix)) return LibrarySubject::load(name);
-  if (name.starts_with(process_subject_prefix)) return make_process_subject(name);
+  if (name.starts_with(process_subject_prefix)) {
+    return make_process_subject(name, {.deadline_ms = patience.answer_ms, .hello_ms = patience.start_ms});
+  }
   const std::string_view base = name.substr(0, name.find('?'));
   for (const ReferenceRow& row : references) {
     if (row.name != base) continue;

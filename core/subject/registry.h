@@ -26,6 +26,6 @@ std::vector<SubjectInfo> subject_catalogue();
 /// A mutant may have options: "mutant:chunk-tail?chunk=8&other=1". "lib:PATH.so?options" loads a library that speaks
 /// the C ABI (library.h) into this process; "proc:COMMAND" starts a program that speaks JSON lines (process_subject.h).
 /// An unknown name is an Error that proposes the closest known one.
-Result<std::unique_ptr<Subject>> make_subject(std::string_view name);
+Result<std::unique_ptr<Subject>> make_subject(std::string_view name, const Patience& patience = {});
 
 }  // namespace reshardcheck

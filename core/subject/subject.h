@@ -60,7 +60,9 @@ struct Outcome {
   std::string reason;                // one line; empty when done
 
   static Outcome done() { return {}; }
-  static Outcome unsupported(std::string reason) { return {OutcomeKind::unsupported, CommStatus::ok, std::move(reason)}; }
+  static Outcome unsupported(std::string reason) {
+    return {OutcomeKind::unsupported, CommStatus::ok, std::move(reason)};
+  }
   static Outcome error(std::string reason, CommStatus comm = CommStatus::ok) {
     return {OutcomeKind::error, comm, std::move(reason)};
   }
@@ -72,6 +74,13 @@ struct SessionOptions {
   Topology topology;
   std::int64_t chunk_bytes = 0;  // stage messages in pieces of at most this (0: whole)
   friend bool operator==(const SessionOptions&, const SessionOptions&) = default;
+};
+
+/// How long a subject that is made of processes waits for them: less than who waits for the subject, so that it can say
+/// which process kept it waiting.
+struct Patience {
+  std::int64_t start_ms = 55'000;  // for a process to come up: imports take their time
+  std::int64_t answer_ms = 8'000;  // for each of its answers
 };
 
 /// A subject's state on one rank, from open to close.
@@ -95,6 +104,15 @@ class Subject {
   /// Called once per process before a case opens its sessions: state from earlier cases must go. Not called between
   /// the cases of a sequence, which may differ in ranks and topology as the sessions that they open say.
   virtual void begin_case() {}
+
+  /// True for a subject that is made of processes, which prepare() starts before a case, so that the time they take to
+  /// come up is not the case's. What prepare() cannot start, open() reports.
+  [[nodiscard]] virtual bool starts_processes() const { return false; }
+  virtual void prepare(const Case& value, LocalRanks ranks, const Patience& patience) {
+    (void)value;
+    (void)ranks;
+    (void)patience;
+  }
 
   /// True when the subject promises that each piece crosses into a domain once; excess_traffic is then a finding.
   [[nodiscard]] virtual bool promises_minimal_traffic() const { return false; }

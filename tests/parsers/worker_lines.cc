@@ -6,6 +6,7 @@
 RESHARDCHECK_PARSER(text) {
   using namespace reshardcheck;
   (void)parse_hello(text).ok();
+  (void)parse_notice(text).has_value();
   (void)unpack_reports(text).ok();
   const Result<WorkerRequest> request = parse_request(text);
   if (request.ok()) RESHARDCHECK_CHECK(parse_request(to_line(*request)).ok());

@@ -86,6 +86,7 @@ class WorkerGroup::Implementation {
     WorkerRequest configure;
     configure.kind = WorkerRequest::Kind::configure;
     configure.executor = options_.executor;
+    configure.start_ms = options_.start_ms;
     if (channel_.write(to_line(configure), worker_send_ms) == ChannelStatus::ok) return Ok{};
     stop();
     return Error{"the worker was lost right after its start"};
@@ -98,22 +99,22 @@ class WorkerGroup::Implementation {
     const bool loads = request.kind == WorkerRequest::Kind::load;  // a start of its own
     const std::int64_t bound = loads ? std::max(options_.start_ms, bound_ms(bytes)) : bound_ms(bytes);
     request.deadline_ms = std::max<std::int64_t>(bound / 2, 1);
-    const Clock::time_point begin = Clock::now();
-    std::string line;
-    ChannelStatus status = channel_.write(to_line(request), worker_send_ms);
-    if (status == ChannelStatus::ok) status = channel_.read(line, bound);
+    Reading reading;
+    reading.status = channel_.write(to_line(request), worker_send_ms);
+    if (reading.status == ChannelStatus::ok) reading = read_reply(bound);
+    const ChannelStatus status = reading.status;
     if (status == ChannelStatus::deadline) {
       stop();
-      return {WorkerAnswer::Kind::hung, {}, "no answer in " + short_time(bound)};
+      return {WorkerAnswer::Kind::hung, {}, "no answer in " + short_time(reading.bound_ms)};
     }
     if (status != ChannelStatus::ok) return {WorkerAnswer::Kind::crashed, {}, last_words()};
-    Result<WorkerReply> reply = parse_reply(line);
+    Result<WorkerReply> reply = parse_reply(reading.line);
     if (!reply) {
       stop();
       return {WorkerAnswer::Kind::crashed, {}, "the worker answers with " + reply.error().reason};
     }
     add_output(request.kind, *reply);
-    if (request.kind == WorkerRequest::Kind::run) remember(milliseconds_since(begin));
+    if (request.kind == WorkerRequest::Kind::run) remember(milliseconds_since(reading.begin));
     if (reply->spent) {
       close_channel();
       child_.wait(end_ms);
@@ -134,6 +135,27 @@ class WorkerGroup::Implementation {
   }
 
  private:
+  struct Reading {
+    ChannelStatus status = ChannelStatus::ok;
+    std::string line;
+    Clock::time_point begin;    // of the time that is the case's
+    std::int64_t bound_ms = 0;  // of the last wait
+  };
+
+  /// The reply, for which a worker that says it prepares has a start's time more.
+  Reading read_reply(std::int64_t bound) {
+    Reading reading{ChannelStatus::ok, "", Clock::now(), bound};
+    reading.status = channel_.read(reading.line, bound);
+    if (reading.status != ChannelStatus::ok || parse_notice(reading.line) != WorkerNotice::preparing) return reading;
+    reading.bound_ms = options_.start_ms;
+    reading.status = channel_.read(reading.line, reading.bound_ms);
+    if (reading.status != ChannelStatus::ok || parse_notice(reading.line) != WorkerNotice::ready) return reading;
+    reading.begin = Clock::now();
+    reading.bound_ms = bound;
+    reading.status = channel_.read(reading.line, bound);
+    return reading;
+  }
+
   Status connect(Listener& listener) {
     const Clock::time_point begin = Clock::now();
     while (true) {

@@ -107,54 +107,65 @@ class Host {
   std::optional<WorkerReply> answer(const WorkerRequest& request) {
     if (request.kind == WorkerRequest::Kind::configure) {
       executor_ = std::make_unique<Executor>(world_, request.executor);
+      patience_.start_ms = request.start_ms * 11 / 12;  // it ends before the driver's own
       return std::nullopt;
     }
     WorkerReply reply;
-    const Result<Subject*> subject = subject_named(request.subject, request.deadline_ms);
-    if (!subject) {
+    if (request.kind == WorkerRequest::Kind::run) {
+      Result<Verdict> verdict = run(request);
+      if (verdict.ok()) {
+        reply.verdict = *std::move(verdict);
+      } else {
+        reply.refusal = verdict.error().reason;
+      }
+    } else if (const Result<Subject*> subject = subject_named(request.subject); !subject) {
       reply.refusal = subject.error().reason;
-    } else if (request.kind == WorkerRequest::Kind::run) {
-      run(request, **subject, reply);
     }
     reply.spent = world_.spent();
     return reply;
   }
 
-  Result<Subject*> subject_named(const std::string& name, std::int64_t deadline_ms) {
+  Result<Verdict> run(const WorkerRequest& request) {
+    const Result<Case> value = parse_case(request.text);
+    if (!value) return value.error();
+    case_ = *value;  // sessions that stay open for the next step keep what they were given
+    patience_.answer_ms = request.deadline_ms * 8 / 5;  // of the driver's bound, which is twice the deadline
+    const Result<Subject*> subject = prepared_subject(request.subject);
+    if (!subject) return subject.error();
+    executor_->set_deadline_ms(request.deadline_ms);
+    return executor_->run(case_, **subject, request.step);
+  }
+
+  /// The subject, with all that has to come up before it can run the case. The driver is told of what takes its time.
+  Result<Subject*> prepared_subject(const std::string& name) {
     const auto known = subjects_.find(name);
-    if (known != subjects_.end()) return known->second.get();
-    Result<std::unique_ptr<Subject>> made = make_subject(name);
-    const Status everywhere = made_everywhere(made.ok() ? "" : made.error().reason, deadline_ms);
-    if (!everywhere) return everywhere.error();
-    return subjects_.emplace(name, *std::move(made)).first->second.get();
+    if (known != subjects_.end() && !known->second->starts_processes()) return known->second.get();
+    tell(WorkerNotice::preparing);
+    const Result<Subject*> subject = subject_named(name);
+    if (subject.ok() && (*subject)->starts_processes()) {
+      (*subject)->prepare(case_, world_.local_ranks(case_.world_ranks()), patience_);
+      world_.exchange("", 0);  // all are ready; one that is lost will be missed in the run
+    }
+    tell(WorkerNotice::ready);
+    return subject;
+  }
+
+  void tell(WorkerNotice notice) {
+    if (world_.process() == 0) channel_.write(to_line(notice), worker_send_ms);
   }
 
   /// A subject that one process cannot make (its host lacks the library, say) is refused by all: the others would wait
   /// for it in the first call.
-  Status made_everywhere(const std::string& refusal, std::int64_t deadline_ms) {
-    std::vector<std::string> refusals{refusal};
-    if (world_.processes() > 1) refusals = world_.exchange(refusal, deadline_ms);
+  Result<Subject*> subject_named(const std::string& name) {
+    const auto known = subjects_.find(name);
+    if (known != subjects_.end()) return known->second.get();
+    Result<std::unique_ptr<Subject>> made = make_subject(name, patience_);
+    const std::vector<std::string> refusals = world_.exchange(made.ok() ? "" : made.error().reason, 0);
     if (refusals.empty()) return Error{"the processes of the world have lost each other"};
-    const auto first = std::find_if(refusals.begin(), refusals.end(), [](const auto& each) { return !each.empty(); });
-    if (first == refusals.end()) return Ok{};
-    const bool all_alike = std::count(refusals.begin(), refusals.end(), *first) == std::ssize(refusals);
-    return Error{all_alike ? *first : fmt::format("on process {}: {}", first - refusals.begin(), *first)};
-  }
-
-  void run(const WorkerRequest& request, Subject& subject, WorkerReply& reply) {
-    const Result<Case> value = parse_case(request.text);
-    if (!value) {
-      reply.refusal = value.error().reason;
-      return;
-    }
-    case_ = *value;  // sessions that stay open for the next step keep what they were given
-    executor_->set_deadline_ms(request.deadline_ms);
-    Result<Verdict> verdict = executor_->run(case_, subject, request.step);
-    if (verdict.ok()) {
-      reply.verdict = *std::move(verdict);
-    } else {
-      reply.refusal = verdict.error().reason;
-    }
+    const auto refused = std::find_if(refusals.begin(), refusals.end(), [](const auto& each) { return !each.empty(); });
+    if (refused == refusals.end()) return subjects_.emplace(name, *std::move(made)).first->second.get();
+    const bool all_alike = std::count(refusals.begin(), refusals.end(), *refused) == std::ssize(refusals);
+    return Error{all_alike ? *refused : fmt::format("on process {}: {}", refused - refusals.begin(), *refused)};
   }
 
   World& world_;
@@ -163,6 +174,7 @@ class Host {
   std::atomic<bool> busy_ = false;
   std::jthread watch_;
   std::map<std::string, std::unique_ptr<Subject>> subjects_;  // outlive the sessions that the executor keeps
+  Patience patience_;
   Case case_;
   std::unique_ptr<Executor> executor_ = std::make_unique<Executor>(world_);
 };

@@ -1,5 +1,6 @@
 #include "verifier/worker/protocol.h"
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -17,9 +18,18 @@ constexpr std::array<std::pair<WorkerRequest::Kind, std::string_view>, 4> reques
      {WorkerRequest::Kind::run, "run"},
      {WorkerRequest::Kind::quit, "quit"}}};
 
+/// By WorkerNotice. Both ends are of one build: the lines are compared as they are.
+constexpr const char* notice_lines[] = {R"({"notice":"preparing"})", R"({"notice":"ready"})"};
+
 std::string line_of(const json& value) {
   // What a subject says of itself may be no UTF-8.
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+/// A time to wait, from 0 to some 30 years: small enough to be multiplied.
+std::int64_t wait_ms(const json& object, const char* key) {
+  constexpr std::int64_t longest_ms = 1'000'000'000'000;
+  return std::clamp<std::int64_t>(object.at(key).get<std::int64_t>(), 0, longest_ms);
 }
 
 template <typename Value, typename Read>
@@ -57,6 +67,7 @@ std::string to_line(const WorkerRequest& request) {
       const Oracles& oracles = request.executor.oracles;
       value["oracles"] = {oracles.naive, oracles.gather_broadcast, oracles.prover, oracles.fingerprint};
       value["max_bytes"] = request.executor.max_bytes;
+      value["start_ms"] = request.start_ms;
       break;
     }
     case WorkerRequest::Kind::load:
@@ -91,6 +102,7 @@ Result<WorkerRequest> parse_request(std::string_view line) {
       request.executor.oracles = {oracles.at(0).get<bool>(), oracles.at(1).get<bool>(), oracles.at(2).get<bool>(),
                                   oracles.at(3).get<bool>()};
       request.executor.max_bytes = value.at("max_bytes").get<std::int64_t>();
+      request.start_ms = wait_ms(value, "start_ms");
     }
     if (request.kind == WorkerRequest::Kind::load || request.kind == WorkerRequest::Kind::run) {
       request.subject = value.at("subject").get<std::string>();
@@ -98,10 +110,19 @@ Result<WorkerRequest> parse_request(std::string_view line) {
     if (request.kind == WorkerRequest::Kind::run) {
       request.text = value.at("case").get<std::string>();
       request.step = {value.at("first").get<bool>(), value.at("last").get<bool>()};
-      request.deadline_ms = value.at("deadline_ms").get<std::int64_t>();
+      request.deadline_ms = wait_ms(value, "deadline_ms");
     }
     return request;
   });
+}
+
+std::string to_line(WorkerNotice notice) { return notice_lines[static_cast<std::size_t>(notice)]; }
+
+std::optional<WorkerNotice> parse_notice(std::string_view line) {
+  for (const WorkerNotice notice : {WorkerNotice::preparing, WorkerNotice::ready}) {
+    if (line == notice_lines[static_cast<std::size_t>(notice)]) return notice;
+  }
+  return std::nullopt;
 }
 
 std::string to_line(const WorkerReply& reply) {

@@ -1,10 +1,13 @@
 // What a driver and its worker say to each other, one JSON object a line.
 //
 //   worker: hello      who it is, which world it hosts and how large, and the secret that the driver left for it
-//   driver: configure  oracles and memory, once
+//   driver: configure  oracles, memory and how long workers may take to come up, once
 //   driver: load       a subject, as --subject names it       -> worker: loaded, or why not
 //   driver: run        a case with that subject               -> worker: a verdict, or why it was not run
 //   driver: quit
+//
+// Before its reply to run, a worker may say that it is preparing (it loads a subject, or the subject's processes come
+// up), and then that it is ready. That time is the driver's for a start, not for a case.
 //
 // The channel is a Unix-domain socket in a folder of the driver's that nobody else may enter; the secret lies in a file
 // beside it. What a subject prints goes elsewhere. Both ends come from the same build, which hello is held against.
@@ -21,7 +24,7 @@
 
 namespace reshardcheck {
 
-inline constexpr std::int64_t worker_protocol = 1;
+inline constexpr std::int64_t worker_protocol = 2;
 inline constexpr std::int64_t worker_send_ms = 10'000;  // for the other end to take a line
 
 struct WorkerHello {
@@ -38,6 +41,7 @@ struct WorkerRequest {
   enum class Kind : std::uint8_t { configure, load, run, quit };
   Kind kind = Kind::quit;
   ExecutorOptions executor;      // configure
+  std::int64_t start_ms = 0;     // configure: what the driver allows for preparing
   std::string subject;           // load, run
   std::string text;              // run: the case
   SequenceStep step;             // run
@@ -54,6 +58,11 @@ struct WorkerReply {
 };
 std::string to_line(const WorkerReply& reply);
 Result<WorkerReply> parse_reply(std::string_view line);
+
+enum class WorkerNotice : std::uint8_t { preparing, ready };
+std::string to_line(WorkerNotice notice);
+/// Nothing when the line is none, and is a reply then.
+std::optional<WorkerNotice> parse_notice(std::string_view line);
 
 /// Names within the driver's folder.
 inline constexpr std::string_view worker_socket_name = "socket";

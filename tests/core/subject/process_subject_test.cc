@@ -6,8 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "core/subject/registry.h"
 #include "tests/core/subject/case_run.h"
@@ -114,6 +117,27 @@ TEST(ProcessSubject, AfterAnEndTheNextCasesGetANewProcess) {
 TEST(ProcessSubject, ADeathBetweenCasesIsNoFinding) {
   const auto subject = process_subject(misbehaving("dies_when_closed"));
   for (int i = 0; i < 5; ++i) EXPECT_EQ(CaseRun{}.run(case_of(large), *subject), "pass");
+}
+
+TEST(ProcessSubject, IsPreparedByStartingWhatTheCaseNeedsAndNothingElse) {
+  const std::filesystem::path log =
+      std::filesystem::temp_directory_path() / ("reshardcheck-starts-" + std::to_string(getpid()));
+  const std::string words = pairwise.substr(process_subject_prefix.size());
+  const auto subject = process_subject("proc:/bin/sh -c \"echo started >>'" + log.string() + "'; exec " + words + '"');
+  const auto starts = [&log] {
+    std::ifstream file(log);
+    return std::count(std::istreambuf_iterator<char>(file), {}, '\n');
+  };
+  EXPECT_EQ(starts(), 1) << "for its hello";
+  const Case value = case_of("u8[6] 2@0 S(0) -> 1@2 R");
+  subject->prepare(value, {0, 3}, {});
+  EXPECT_EQ(starts(), 3);
+  EXPECT_EQ(CaseRun{}.run(value, *subject), "pass");
+  subject->prepare(value, {1, 1}, {});
+  EXPECT_EQ(starts(), 3) << "all there";
+  subject->prepare(case_of("u8[6] 200@0 S(0) -> 1@200 R"), {0, 201}, {});
+  EXPECT_EQ(starts(), 3) << "it will be refused";
+  std::filesystem::remove(log);
 }
 
 TEST(ProcessSubject, RefusesWhatItsHelloLeavesOut) {

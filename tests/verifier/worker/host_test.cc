@@ -48,7 +48,13 @@ class HandDriver {
     request.text = text;
     request.deadline_ms = wait_ms;
     write(to_line(request));
-    const Result<WorkerReply> reply = parse_reply(read());
+    std::string line = read();
+    notices = "";
+    for (auto notice = parse_notice(line); notice; notice = parse_notice(line)) {
+      notices += *notice == WorkerNotice::preparing ? "preparing " : "ready ";
+      line = read();
+    }
+    const Result<WorkerReply> reply = parse_reply(line);
     EXPECT_TRUE(reply.ok());
     return *reply;
   }
@@ -64,6 +70,8 @@ class HandDriver {
     return served_;
   }
   [[nodiscard]] const Listener& listener() const { return listener_; }
+
+  std::string notices;  // before the last reply
 
  private:
   Listener listener_;
@@ -101,6 +109,28 @@ TEST(WorkerHost, AnswersEveryRequestAndEndsWhenItsDriverGoes) {
   serves(sim);
   ThreadsWorld threads;
   serves(threads);
+}
+
+TEST(WorkerHost, SaysThatItPreparesWhenItLoadsASubjectOrStartsProcesses) {
+  using enum WorkerRequest::Kind;
+  SimWorld world;
+  HandDriver driver(world);
+  driver.read();
+  const std::string text = "u8[5] 2@0 S(0) -> 1@2 R";
+  EXPECT_EQ(driver.ask(run, "reference", text).verdict->kind, VerdictKind::pass);
+  EXPECT_EQ(driver.notices, "preparing ready ");
+  EXPECT_EQ(driver.ask(run, "reference", text).verdict->kind, VerdictKind::pass);
+  EXPECT_EQ(driver.notices, "") << "it is loaded";
+  const std::string pairwise = std::string("proc:") + RESHARDCHECK_PYTHON + " '" + RESHARDCHECK_SOURCE_DIR +
+                               "/core/subject/python/pairwise_exchange.py'";
+  EXPECT_EQ(driver.ask(load, pairwise).refusal, "");
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(driver.ask(run, pairwise, text).verdict->kind, VerdictKind::pass);
+    EXPECT_EQ(driver.notices, "preparing ready ") << "a process may have died since";
+  }
+  EXPECT_NE(driver.ask(run, "no-such-subject", text).refusal, "");
+  EXPECT_EQ(driver.notices, "preparing ready ");
+  EXPECT_TRUE(driver.hang_up().ok());
 }
 
 /// Claims a second process, which has no library: it cannot make a subject, once.

@@ -14,12 +14,14 @@ TEST(WorkerProtocol, EveryMessageReadsBackAsItWasWritten) {
   configure.kind = WorkerRequest::Kind::configure;
   configure.executor.oracles = {false, true, false, true};
   configure.executor.max_bytes = 12'345;
+  configure.start_ms = 777;
   const Result<WorkerRequest> configured = parse_request(to_line(configure));
   ASSERT_TRUE(configured.ok());
   EXPECT_EQ(configured->kind, WorkerRequest::Kind::configure);
   EXPECT_FALSE(configured->executor.oracles.naive);
   EXPECT_TRUE(configured->executor.oracles.gather_broadcast);
   EXPECT_EQ(configured->executor.max_bytes, 12'345);
+  EXPECT_EQ(configured->start_ms, 777);
 
   WorkerRequest run;
   run.kind = WorkerRequest::Kind::run;
@@ -51,6 +53,23 @@ TEST(WorkerProtocol, EveryMessageReadsBackAsItWasWritten) {
   EXPECT_EQ(read->verdict->kind, VerdictKind::mismatch);
   EXPECT_EQ(read->verdict->wrong, reply.verdict->wrong);
   EXPECT_EQ(read->verdict->wrong_elements, 9);
+}
+
+TEST(WorkerProtocol, NoticesAreNoRepliesAndRepliesAreNoNotices) {
+  for (const WorkerNotice notice : {WorkerNotice::preparing, WorkerNotice::ready}) {
+    EXPECT_EQ(parse_notice(to_line(notice)), notice);
+    EXPECT_FALSE(parse_reply(to_line(notice)).ok());
+  }
+  EXPECT_EQ(parse_notice(to_line(WorkerReply{})), std::nullopt);
+}
+
+TEST(WorkerProtocol, TimesAreSmallEnoughToCalculateWith) {
+  WorkerRequest run;
+  run.kind = WorkerRequest::Kind::run;
+  run.deadline_ms = INT64_MAX;
+  EXPECT_LT(parse_request(to_line(run))->deadline_ms, INT64_MAX / 1'000);
+  run.deadline_ms = -5;
+  EXPECT_EQ(parse_request(to_line(run))->deadline_ms, 0);
 }
 
 TEST(WorkerProtocol, GarbageIsAnErrorOfOneLine) {

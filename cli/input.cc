@@ -65,6 +65,7 @@ std::string_view trimmed(std::string_view text) {
 }
 
 Status append_lines(std::string_view text, const std::string& name, Sequences& sequences) {
+  text = without_byte_order_mark(text);
   std::int64_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -81,7 +82,7 @@ Status append_lines(std::string_view text, const std::string& name, Sequences& s
 }
 
 Status append_json(std::string_view text, const std::string& name, Sequences& sequences) {
-  const Result<json> parsed = parse_json(text);
+  const Result<json> parsed = parse_json(without_byte_order_mark(text));
   if (!parsed) return Error{fmt::format("{}: {}", name, parsed.error().reason)};
   const json list = parsed->is_array() ? *parsed : json::array({*parsed});
   for (std::size_t i = 0; i < list.size(); ++i) {
@@ -106,7 +107,17 @@ Result<std::string> read_stream(std::istream& stream, const std::string& name) {
   return text;
 }
 
+/// Names of descriptors that this process was started with, such as a shell's <(command); they may well be pipes.
+bool names_a_descriptor(std::string_view name) {
+  return name == "/dev/stdin" || name.starts_with("/dev/fd/") || name.starts_with("/proc/self/fd/");
+}
+
 Status append_file(const std::string& name, Sequences& sequences) {
+  std::error_code ignored;
+  const bool special = std::filesystem::exists(name, ignored) && !std::filesystem::is_regular_file(name, ignored);
+  if (special && !names_a_descriptor(name)) {  // it might never end
+    return Error{fmt::format("{}: neither a file nor a directory; a pipe is read as - or /dev/stdin", name)};
+  }
   errno = 0;
   std::ifstream file(name, std::ios::binary);
   if (!file) return Error{fmt::format("{}: cannot be opened: {}", name, std::strerror(errno))};
@@ -117,15 +128,9 @@ Status append_file(const std::string& name, Sequences& sequences) {
 
 /// All .case files of a directory and its folders, in the order of their names.
 Status append_directory(const std::string& name, Sequences& sequences, std::vector<std::string>* unreadable) {
-  std::error_code problem;
-  std::vector<std::string> files;
-  for (std::filesystem::recursive_directory_iterator each(name, problem), end; !problem && each != end;
-       each.increment(problem)) {
-    if (each->path().extension() == ".case") files.push_back(each->path().string());
-  }
-  if (problem) return Error{fmt::format("{}: cannot be read: {}", name, problem.message())};
-  std::sort(files.begin(), files.end());
-  for (const std::string& file : files) {
+  const Result<std::vector<std::string>> files = case_files(name);
+  if (!files) return files.error();
+  for (const std::string& file : *files) {
     const std::size_t before = sequences.size();
     const Status read = append_file(file, sequences);
     if (read.ok()) continue;
@@ -134,6 +139,19 @@ Status append_directory(const std::string& name, Sequences& sequences, std::vect
     sequences.erase(sequences.begin() + static_cast<std::ptrdiff_t>(before), sequences.end());
   }
   return Ok{};
+}
+
+Error no_case_in(std::span<const std::string> arguments) {
+  constexpr std::size_t max_shown_bytes = 200;
+  std::string names;
+  bool directory = false;
+  std::error_code ignored;
+  for (const std::string& argument : arguments) {
+    names += (names.empty() ? "" : ", ") + (argument == "-" ? "standard input" : argument);
+    directory = directory || std::filesystem::is_directory(argument, ignored);
+  }
+  return Error{fmt::format("there is no case in {}{}", shortened(names, max_shown_bytes),
+                           directory ? "; of a directory, files named *.case are read" : "")};
 }
 
 /// True for what was meant as the name of a file: every case has a bracket.
@@ -177,7 +195,7 @@ Result<std::vector<InputSequence>> read_sequences(std::span<const std::string> a
     const Status read = append_argument(argument, sequences, unreadable);
     if (!read) return read.error();
   }
-  if (sequences.empty()) return Error{"there is no case in the input"};
+  if (sequences.empty()) return no_case_in(arguments);
   return sequences;
 }
 

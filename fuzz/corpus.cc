@@ -84,6 +84,9 @@ std::string one_line(std::string text) {
 
 Result<std::string> read_file(const std::string& path) {
   std::error_code problem;
+  if (fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
+    return Error{fmt::format("{}: cannot read: no regular file", path)};  // a pipe might never end
+  }
   const std::uintmax_t bytes = fs::file_size(path, problem);
   if (problem) return Error{fmt::format("{}: cannot read: {}", path, problem.message())};
   if (bytes > static_cast<std::uintmax_t>(max_case_file_bytes)) {
@@ -93,18 +96,6 @@ Result<std::string> read_file(const std::string& path) {
   std::string text((std::istreambuf_iterator<char>(stream)), std::istreambuf_iterator<char>());
   if (stream.bad() || !stream.is_open()) return file_error(path, "read");
   return text;
-}
-
-/// The .case files below a directory, in the order of their names.
-Result<std::vector<std::string>> case_files(const std::string& directory) {
-  std::vector<std::string> files;
-  std::error_code problem;
-  for (fs::recursive_directory_iterator it(directory, problem), end; !problem && it != end; it.increment(problem)) {
-    if (it->path().extension() == ".case" && it->is_regular_file()) files.push_back(it->path().string());
-  }
-  if (problem) return Error{fmt::format("{}: cannot read: {}", directory, problem.message())};
-  std::sort(files.begin(), files.end());
-  return files;
 }
 
 }  // namespace
@@ -211,7 +202,25 @@ Result<std::string> keep_as_regression(const std::string& directory, const std::
   return kept.string();
 }
 
+Result<std::vector<std::string>> case_files(const std::string& directory) {
+  std::vector<std::string> files;
+  std::error_code problem;
+  for (fs::recursive_directory_iterator it(directory, problem), end; !problem && it != end; it.increment(problem)) {
+    std::error_code gone;  // what vanishes meanwhile, or leads nowhere, is no file
+    if (it->path().extension() == ".case" && it->is_regular_file(gone)) files.push_back(it->path().string());
+  }
+  if (problem) return Error{fmt::format("{}: cannot read: {}", directory, problem.message())};
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string_view without_byte_order_mark(std::string_view text) {
+  constexpr std::string_view mark = "\xEF\xBB\xBF";
+  return text.starts_with(mark) ? text.substr(mark.size()) : text;
+}
+
 Result<std::vector<FileCase>> parse_cases(std::string_view text, std::string_view name) {
+  text = without_byte_order_mark(text);
   std::vector<FileCase> cases;
   std::int64_t number = 0;
   while (!text.empty()) {

@@ -77,6 +77,13 @@ struct FileCase {
 /// The largest .case file that is read.
 inline constexpr std::int64_t max_case_file_bytes = std::int64_t{1} << 28;
 
+/// The .case files of a directory and its folders, in the order of their names. What is no regular file, such as a
+/// named pipe, is none of them.
+Result<std::vector<std::string>> case_files(const std::string& directory);
+
+/// Some editors put the UTF-8 byte order mark before a text; it is no part of it.
+[[nodiscard]] std::string_view without_byte_order_mark(std::string_view text);
+
 /// The cases of a text in the format of .case files. The Error names "name:line" and what is wrong there; a sequence
 /// of several steps is no case.
 Result<std::vector<FileCase>> parse_cases(std::string_view text, std::string_view name);

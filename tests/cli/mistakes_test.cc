@@ -59,6 +59,9 @@ TEST(Mistakes, InAFileNameTheLineAndNothingRuns) {
   expect_refused({"run", file}, "two.case:4");
   expect_refused({"run", folder.file("bad.json", "[{\"tensors\": 3}]")}, "bad.json");
   expect_refused({"run", folder.file("empty.case", "# nothing\n")}, "no case");
+  const Folder without_cases;
+  without_cases.file("notes.txt", "u8[4] 2@0 S(0) -> 1@2 R\n");
+  expect_refused({"run", without_cases.path()}, "no case in " + without_cases.path() + "; of a directory, ");
   expect_refused({"run", folder.path("missing.case")}, "no such file");
   expect_refused({"run", "missing"}, "no such file");
 }

@@ -1,8 +1,10 @@
 // run: the verdicts of cases as exit code, table, JSON and JUnit.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -77,6 +79,34 @@ TEST(Run, ReadsTextFilesJsonFilesDirectoriesAndStandardInput) {
       lines_of(run_binary({"run", folder.file("two.json", "[" + value + "," + value + "]"), "--json"}).out).size(), 2U);
   EXPECT_EQ(lines_of(run_binary({"run", folder.path(), "--json"}).out).size(), 2U);
   EXPECT_EQ(lines_of(run_binary({"run", "-", "--json"}, good + "\n" + good + "\n").out).size(), 2U);
+}
+
+TEST(Run, PassesOverWhatIsNoFileInADirectoryAndReadsPipesOfItsOwnOnly) {
+  const Folder folder;
+  const std::string pipe = folder.path("pipe.case");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_directory(folder.path("folder.case"));
+  folder.file("folder.case/inside.case", good + "\n");
+  const Ran whole = run_binary({"run", folder.path(), "--json"});
+  EXPECT_EQ(whole.exit_code, 0) << whole.err;
+  EXPECT_EQ(lines_of(whole.out).size(), 1U);
+  for (const std::string& special : {pipe, std::string("/dev/zero")}) {
+    const Ran refused = run_binary({"run", special});
+    EXPECT_EQ(refused.exit_code, 2);
+    EXPECT_NE(refused.err.find(special + ": neither a file nor a directory"), std::string::npos) << refused.err;
+  }
+  EXPECT_EQ(lines_of(run_binary({"run", "/dev/stdin", "--json"}, good + "\n").out).size(), 1U);
+  const std::string command = std::string("echo '") + good + "' | '" + RESHARDCHECK_BINARY + "' run /dev/stdin --quiet";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
+
+TEST(Run, ReadsFilesThatBeginWithAByteOrderMark) {
+  const Folder folder;
+  const std::string mark = "\xEF\xBB\xBF";
+  EXPECT_EQ(run_binary({"run", folder.file("a.case", mark + good + "\n")}).exit_code, 0);
+  const std::string value = R"json({"case":")json" + good + R"json("})json";
+  EXPECT_EQ(run_binary({"run", folder.file("a.json", mark + value)}).exit_code, 0);
+  EXPECT_EQ(run_binary({"run", "-"}, mark + value + "\n").exit_code, 0);
 }
 
 TEST(Run, QuietPrintsFailingCasesOnly) {

@@ -3,6 +3,7 @@
 #include "fuzz/corpus.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -126,6 +127,13 @@ TEST_F(Corpus, ReadsManyCasesBetweenCommentsAndBlankLines) {
   EXPECT_EQ((*cases)[1].line, 5);
 }
 
+TEST_F(Corpus, SkipsTheByteOrderMarkAtTheStartOfATextAndOnlyThere) {
+  const Result<std::vector<FileCase>> cases = parse_cases("\xEF\xBB\xBFu8[2] 1@0 R -> 1@1 R\n", "name");
+  ASSERT_TRUE(cases.ok()) << cases.error().reason;
+  EXPECT_EQ(cases->front().text, "u8[2] 1@0 R -> 1@1 R");
+  EXPECT_FALSE(parse_cases("# first\n\xEF\xBB\xBFu8[2] 1@0 R -> 1@1 R\n", "name").ok());
+}
+
 TEST_F(Corpus, NamesTheFileAndTheLineThatIsWrong) {
   put("torn.case", "# fine\nu8[2] 1@0 R -> 1@1 R\nu8[2] 1@0 R -> 1@");
   const Result<std::vector<FileCase>> cases = read_cases(path("torn.case"));
@@ -141,6 +149,9 @@ TEST_F(Corpus, ReadsADirectoryInTheOrderOfItsNamesAndOnlyItsCaseFiles) {
   put("crashing/a.case", "u8[1] 1@0 R -> 1@1 R\n");
   put("crashing/a.case.77.partial", "half a li");
   put("note.txt", "not a case\n");
+  fs::create_directories(directory_ / "folder.case");
+  ASSERT_EQ(::mkfifo(path("pipe.case").c_str(), 0600), 0);
+  EXPECT_FALSE(read_cases(path("pipe.case")).ok());
   const Result<std::vector<FileCase>> cases = read_cases(directory_.string());
   ASSERT_TRUE(cases.ok()) << cases.error().reason;
   ASSERT_EQ(cases->size(), 2u);

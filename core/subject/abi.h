@@ -125,8 +125,8 @@ typedef struct reshardcheck_side {
   const void* layout;                       /* for the intervals() callback */
 } reshardcheck_side;
 
-/* This rank's part of a tensor on one side. mesh_index is -1 and data NULL for a rank outside the mesh. The element
- * with local indices i, j, ... lies at data + (i * strides[0] + j * strides[1] + ...) * width_bytes. Real elements
+/* This rank's part of a tensor on one side. For a rank outside the mesh mesh_index is -1, and data, shape and strides
+ * are NULL. The element with local indices i, j, ... lies at data + (i * strides[0] + j * strides[1] + ...) * width_bytes. Real elements
  * come first in every dim; what the padded rule adds is behind them. */
 typedef struct reshardcheck_local {
   void* data;             /* the element with local index 0; nothing to read or write there when the part is empty */

@@ -24,8 +24,8 @@ static_assert(static_cast<int>(Path::gather_broadcast) == RESHARDCHECK_PATH_GATH
 static_assert(std::is_same_v<Rank, std::int32_t>);
 
 reshardcheck_local shown(const LocalTensor& local) {
-  const std::int64_t index = local.present() ? static_cast<std::int64_t>(local.mesh_index) : -1;
-  return {local.data, index, local.shape.data(), local.strides.data()};
+  if (!local.present()) return {nullptr, -1, nullptr, nullptr};  // also where an earlier case left memory behind
+  return {local.data, static_cast<std::int64_t>(local.mesh_index), local.shape.data(), local.strides.data()};
 }
 
 }  // namespace

@@ -183,8 +183,22 @@ TEST(AbiView, ShowsATensorAsTheCaseHasIt) {
   EXPECT_EQ(shown.source_local.data, memory.data());
   EXPECT_EQ(shown.source_local.mesh_index, 2);
   EXPECT_EQ(shown.source_local.strides[0], 4);
-  EXPECT_EQ(shown.target_local.mesh_index, -1);
-  EXPECT_EQ(shown.target_local.data, nullptr);
+}
+
+TEST(AbiView, ShowsARankOutsideTheMeshNoPartWhateverMemoryAnEarlierCaseLeft) {
+  const Case value = case_of("u8[6] 2@0 S(0) -> 1@2 R");
+  BatchTensor tensor{&value.tensors[0], {}, {}};
+  tensor.target = {nullptr, LocalTensor::npos, {3, 4}, {4, 1}};
+  tensor.target.shape.clear();
+  tensor.target.strides.clear();
+  AbiView view;
+  const reshardcheck_tensor& shown = view.show({{&tensor, 1}, 0})[0];
+  for (const reshardcheck_local& local : {shown.source_local, shown.target_local}) {
+    EXPECT_EQ(local.mesh_index, -1);
+    EXPECT_EQ(local.data, nullptr);
+    EXPECT_EQ(local.shape, nullptr);
+    EXPECT_EQ(local.strides, nullptr);
+  }
 }
 
 TEST(AbiView, GivesTheIntervalsOfAMeshIndexAndNoneForOneThatIsNot) {

@@ -27,6 +27,7 @@
 #include "cli/bench.h"
 #include "cli/memory.h"
 #include "cli/options.h"
+#include "core/layout/json.h"
 #include "verifier/fingerprint_tensor.h"
 
 namespace reshardcheck::cli {
@@ -172,7 +173,7 @@ ExitCode bench(Console& console, const BenchCommand& command) {
   if (command.json) {
     report = report_of(all, key, bytes);
     report["sink"] = fmt::format("{:016x}", sink);
-    console.out.line(report.dump());
+    console.out.line(json_line(report));
   } else {
     print_table(console, all, key, bytes);
   }

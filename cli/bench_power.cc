@@ -12,6 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/options.h"
 #include "cli/progress.h"
+#include "core/layout/json.h"
 #include "core/subject/registry.h"
 #include "fuzz/corpus.h"
 #include "fuzz/power.h"
@@ -177,8 +178,8 @@ void print_scores(Console& console, const PowerCommand& command, const std::vect
                   std::size_t matrix_cases) {
   const ordered_json totals = totals_json(scores, matrix_cases);
   if (command.json) {
-    for (const PowerScore& score : scores) console.out.line(score_json(score).dump());
-    console.out.line(totals.dump());
+    for (const PowerScore& score : scores) console.out.line(json_line(score_json(score)));
+    console.out.line(json_line(totals));
     return;
   }
   using enum Table::Align;
@@ -202,7 +203,7 @@ void print_scores(Console& console, const PowerCommand& command, const std::vect
                   matrix_cases, command.matrix_elements));
   console.out.line("judged by our oracles, and by the byte pattern of the public suite (mod256).");
   for (const auto& [key, value] : totals.items()) {
-    if (key != "event") console.out.line(fmt::format("  {}: {}", key, value.dump()));
+    if (key != "event") console.out.line(fmt::format("  {}: {}", key, json_line(value)));
   }
 }
 

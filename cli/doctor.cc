@@ -16,6 +16,7 @@
 #include "cli/memory.h"
 #include "cli/options.h"
 #include "cli/runners.h"
+#include "core/layout/json.h"
 #include "core/layout/notation.h"
 #include "core/subject/registry.h"
 #include "verifier/executor.h"
@@ -121,12 +122,12 @@ ExitCode doctor(Console& console, bool json) {
     rows.push_back({each.part, std::string(name(each.health)), each.what});
     if (json) {
       const nlohmann::ordered_json line{{"part", each.part}, {"health", name(each.health)}, {"what", each.what}};
-      console.out.line(line.dump());
+      console.out.line(json_line(line));
     }
   }
   const std::string_view verdict = fit ? "this installation is fit" : "this installation is NOT fit: see BAD above";
   if (json) {
-    console.out.line(nlohmann::ordered_json{{"fit", fit}}.dump());
+    console.out.line(json_line(nlohmann::ordered_json{{"fit", fit}}));
   } else {
     console.out.print(Table::whole({{"part"}, {"health"}, {"what"}}, rows));
     console.out.line(verdict);

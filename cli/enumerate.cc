@@ -11,6 +11,7 @@
 #include "cli/progress.h"
 #include "cli/runners.h"
 #include "cli/verdict_report.h"
+#include "core/layout/json.h"
 #include "core/layout/notation.h"
 #include "fuzz/exhaustive.h"
 
@@ -105,7 +106,7 @@ void print_failure(Console& console, const EnumerateCommand& command, const Exha
     line.erase("elapsed_us");
     line["event"] = event;
     line["index"] = failure.index;
-    console.out.line(line.dump());
+    console.out.line(json_line(line));
     return;
   }
   console.out.line(
@@ -125,7 +126,7 @@ void print_end(Console& console, const EnumerateCommand& command, const Exhausti
       const std::int64_t count = result.verdicts[static_cast<std::size_t>(kind)];
       if (count > 0) line["verdicts"][std::string(name(static_cast<VerdictKind>(kind)))] = count;
     }
-    console.out.line(line.dump());
+    console.out.line(json_line(line));
     return;
   }
   std::string kinds;
@@ -155,12 +156,11 @@ ExitCode enumerate(Console& console, const EnumerateCommand& command) {
   }
   const std::int64_t cases = shard_cases(bound_cases, options->shard);
   if (command.json) {
-    console.out.line(ordered_json{{"event", "start"},
-                                  {"bound", bound_cases},
-                                  {"cases", cases},
-                                  {"subject", command.run.subject},
-                                  {"world", command.run.world}}
-                         .dump());
+    console.out.line(json_line(ordered_json{{"event", "start"},
+                                            {"bound", bound_cases},
+                                            {"cases", cases},
+                                            {"subject", command.run.subject},
+                                            {"world", command.run.world}}));
   } else {
     console.out.line(fmt::format("enumerate: the bound holds {} cases{}, subject {}, world {}", bound_cases,
                                  options->shard.count > 1 ? fmt::format(", shard {} has {}", command.shard, cases) : "",

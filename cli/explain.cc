@@ -120,7 +120,7 @@ ExitCode explain(Console& console, const ExplainCommand& command) {
   for (std::size_t i = 0; i < cases->size() && !console.out.closed(); ++i) {
     const Case& value = (*cases)[i].value;
     if (command.json) {
-      console.out.line(explain_json(value).dump());
+      console.out.line(json_line(explain_json(value)));
     } else {
       console.out.print((i == 0 ? "" : "\n") + explain_text(value, command.rows));
     }

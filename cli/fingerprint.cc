@@ -14,6 +14,7 @@
 
 #include "cli/command.h"
 #include "cli/options.h"
+#include "core/layout/json.h"
 #include "core/layout/limits.h"
 #include "fuzz/corpus.h"
 #include "verifier/fingerprint_book.h"
@@ -160,7 +161,7 @@ ExitCode report_comparison(Console& console, bool json, std::size_t tensors, con
   if (json) {
     ordered_json report{{"tensors", tensors}, {"differences", ordered_json::array()}};
     for (const Found& each : differences) report["differences"].push_back(difference_json(each));
-    console.out.line(report.dump());
+    console.out.line(json_line(report));
   } else {
     for (const Found& each : differences) console.out.line(difference_line(each));
     console.out.line(differences.empty()
@@ -232,7 +233,7 @@ ExitCode fingerprint(Console& console, const FingerprintCommand& command) {
   if (!command.json) print_side(console, *source);
   const bool replicas_agree = source->replicas_agree() && target->replicas_agree();
   if (command.against.empty()) {
-    if (command.json) console.out.line(book_json(*source).dump());
+    if (command.json) console.out.line(json_line(book_json(*source)));
     return replicas_agree ? ExitCode::clean : ExitCode::findings;
   }
   if (!command.json) print_side(console, *target);

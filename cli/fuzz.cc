@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/runners.h"
+#include "core/layout/json.h"
 #include "fuzz/campaign.h"
 #include "fuzz/corpus.h"
 
@@ -45,10 +46,10 @@ class CampaignPrinter final : public CampaignObserver {
       : console_(console), command_(command), progress_(console.err) {}
 
   void on_start(const CampaignOptions& options) override {
-    print(command_.json ? start_json(options).dump() : first_line(options));
+    print(command_.json ? json_line(start_json(options)) : first_line(options));
   }
   void on_case(std::int64_t index, const Sequence& value, const SequenceVerdict& verdict) override {
-    if (command_.json && !command_.quiet) print(case_json(index, value, verdict).dump());
+    if (command_.json && !command_.quiet) print(json_line(case_json(index, value, verdict)));
   }
   void on_progress(const CampaignProgress& progress) override {
     constexpr std::int64_t cases_between_looks = 16;  // a look at the clock costs as much as a part of a case
@@ -57,7 +58,7 @@ class CampaignPrinter final : public CampaignObserver {
   }
   void on_left_in_flight(const LeftInFlight& left) override {
     if (command_.json) {
-      print(nlohmann::json{{"event", "left_in_flight"}, {"case", left.text}, {"file", left.file}}.dump());
+      print(json_line(nlohmann::json{{"event", "left_in_flight"}, {"case", left.text}, {"file", left.file}}));
     } else {
       print(fmt::format("a case was in flight when an earlier campaign was killed:\n  {}\n  kept in {}", left.text,
                         left.file));
@@ -74,12 +75,12 @@ class CampaignPrinter final : public CampaignObserver {
     if (!command_.json && !command_.quiet) print(smaller_line(value, verdict));
   }
   void on_finding(const Finding& finding) override {
-    print(command_.json ? finding_json(finding).dump() : finding_lines(finding));
+    print(command_.json ? json_line(finding_json(finding)) : finding_lines(finding));
   }
   void on_end(const CampaignOptions& options, const CampaignResult& result) override {
     if (!command_.json && !command_.quiet && result.environment.empty()) print(result.coverage.text());
     if (!command_.json) print(fault_table(result));
-    print(command_.json ? end_json(options, result).dump() : last_line(options, result));
+    print(command_.json ? json_line(end_json(options, result)) : last_line(options, result));
   }
 
  private:

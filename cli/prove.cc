@@ -8,6 +8,7 @@
 
 #include "cli/command.h"
 #include "cli/input.h"
+#include "core/layout/json.h"
 #include "core/layout/notation.h"
 #include "core/plan/planner.h"
 #include "core/plan/prover.h"
@@ -93,7 +94,7 @@ class Report {
     ++plans_;
     if (!plan.proof.holds()) ++failures_;
     if (command_.json) {
-      console_.out.line(plan_json(text, tensor, plan).dump());
+      console_.out.line(json_line(plan_json(text, tensor, plan)));
       return;
     }
     if (command_.quiet && plan.proof.holds()) return;

@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/runners.h"
 #include "cli/verdict_report.h"
+#include "core/layout/json.h"
 #include "fuzz/corpus.h"
 #include "fuzz/sequence.h"
 #include "verifier/runner.h"
@@ -107,7 +108,7 @@ void Printer::report(const CaseReport& report) {
   ++counts_[static_cast<std::size_t>(report.verdict.kind)];
   elapsed_us_ += report.elapsed_us;
   if (command_.json) {
-    console_.out.line(report_json(report).dump());
+    console_.out.line(json_line(report_json(report)));
     return;
   }
   const bool failed = report.verdict.failed();

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/runners.h"
 #include "cli/verdict_report.h"
+#include "core/layout/json.h"
 #include "fuzz/corpus.h"
 #include "fuzz/sequence.h"
 #include "fuzz/shrinker.h"
@@ -69,7 +70,7 @@ class Session {
   void print_event(std::string_view event, const Sequence& value, const Verdict& verdict) {
     if (command_.json) {
       const ordered_json line{{"event", event}, {"case", to_text(value)}, {"verdict", name(verdict.kind)}};
-      console_.out.line(line.dump());
+      console_.out.line(json_line(line));
     } else {
       console_.out.line(fmt::format("{}: {}  ({})", event, to_text(value), name(verdict.kind)));
     }
@@ -95,7 +96,7 @@ class Session {
       line["runs"] = result.runs;
       line["one_minimal"] = result.one_minimal;
       if (!file.empty()) line["file"] = file;
-      console_.out.line(line.dump());
+      console_.out.line(json_line(line));
     } else {
       console_.out.line(fmt::format("minimal after {}{}: {}", count_of(result.runs, "run"),
                                     result.one_minimal ? "" : " (stopped early: a smaller one may exist)",

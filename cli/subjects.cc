@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "core/layout/json.h"
 #include "core/subject/registry.h"
 
 namespace reshardcheck::cli {
@@ -16,7 +17,7 @@ ExitCode subjects(Console& console, bool json) {
     if (json) {
       const nlohmann::ordered_json line{
           {"name", info.name}, {"what", info.what}, {"expected", info.expected}, {"origin", info.origin}};
-      console.out.line(line.dump());
+      console.out.line(json_line(line));
     }
     rows.push_back({info.name, info.what, info.expected, info.origin});
   }

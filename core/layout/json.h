@@ -10,11 +10,19 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <string>
 #include <string_view>
 
 #include "core/layout/case.h"
 
 namespace reshardcheck {
+
+/// A JSON value on one line. What is no UTF-8 in its texts (names, paths, what a subject printed) is replaced by
+/// U+FFFD.
+template <typename Json>
+[[nodiscard]] std::string json_line(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
 
 nlohmann::json to_json(const Case& value);
 

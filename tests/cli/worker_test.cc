@@ -43,6 +43,7 @@ struct Misdeed {
 constexpr Misdeed misdeeds[] = {
     {"crash", "crash", "killed by signal 11 \\(Segmentation fault\\)", "60"},
     {"exit", "crash", "exited with code 0", "60"},
+    {"shout", "crash", "killed by signal 6 \\(Aborted\\); it printed: \\?\\?\\?", "60"},
     {"heap", "crash", "killed by signal 6 \\(Aborted\\)", "60"},
     {"hang", "hang", "no answer in [0-9]+ m?s", "6"},
     {"error", "error", "told to fail", "60"},

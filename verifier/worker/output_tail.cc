@@ -10,6 +10,8 @@
 #include <chrono>
 #include <vector>
 
+#include "core/layout/printable.h"
+
 namespace reshardcheck {
 namespace {
 
@@ -90,10 +92,9 @@ std::string OutputTail::last_lines(std::size_t lines) const {
   while (end > 0 && found.size() < lines) {
     const std::size_t newline = tail_.rfind('\n', end - 1);
     const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
-    std::string line = tail_.substr(begin, std::min(end - begin, line_bytes));
-    std::replace_if(
-        line.begin(), line.end(), [](char letter) { return static_cast<unsigned char>(letter) < ' '; }, ' ');
-    while (line.ends_with(' ')) line.pop_back();
+    std::string line = tail_.substr(begin, end - begin);
+    while (line.ends_with(' ') || line.ends_with('\r') || line.ends_with('\n')) line.pop_back();
+    line = printable(line, line_bytes);
     if (line.find_first_not_of(" -=*") != std::string::npos) found.push_back(std::move(line));
     end = newline == std::string::npos ? 0 : newline;
   }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "core/layout/json.h"
 #include "verifier/verdict_json.h"
 
 namespace reshardcheck {
@@ -20,11 +21,6 @@ constexpr std::array<std::pair<WorkerRequest::Kind, std::string_view>, 4> reques
 
 /// By WorkerNotice. Both ends are of one build: the lines are compared as they are.
 constexpr const char* notice_lines[] = {R"({"notice":"preparing"})", R"({"notice":"ready"})"};
-
-std::string line_of(const json& value) {
-  // What a subject says of itself may be no UTF-8.
-  return value.dump(-1, ' ', false, json::error_handler_t::replace);
-}
 
 /// A time to wait, from 0 to some 30 years: small enough to be multiplied.
 std::int64_t wait_ms(const json& object, const char* key) {
@@ -44,10 +40,10 @@ Result<Value> parsed(std::string_view line, std::string_view what, const Read& r
 }  // namespace
 
 std::string to_line(const WorkerHello& hello) {
-  return line_of({{"hello", hello.protocol},
-                  {"secret", hello.secret},
-                  {"world", hello.world},
-                  {"max_world_ranks", hello.max_world_ranks}});
+  return json_line(json{{"hello", hello.protocol},
+                        {"secret", hello.secret},
+                        {"world", hello.world},
+                        {"max_world_ranks", hello.max_world_ranks}});
 }
 
 Result<WorkerHello> parse_hello(std::string_view line) {
@@ -83,7 +79,7 @@ std::string to_line(const WorkerRequest& request) {
     case WorkerRequest::Kind::quit:
       break;
   }
-  return line_of(value);
+  return json_line(value);
 }
 
 Result<WorkerRequest> parse_request(std::string_view line) {
@@ -129,7 +125,7 @@ std::string to_line(const WorkerReply& reply) {
   json value{{"spent", reply.spent}};
   if (reply.verdict) value["verdict"] = verdict_to_json(*reply.verdict);
   if (!reply.refusal.empty()) value["refusal"] = reply.refusal;
-  return line_of(value);
+  return json_line(value);
 }
 
 Result<WorkerReply> parse_reply(std::string_view line) {

@@ -81,6 +81,11 @@ static void misbehave(const char* what) {
   volatile int* volatile nowhere = NULL;
   if (strcmp(what, "crash") == 0) *nowhere = 1;
   if (strcmp(what, "abort") == 0) abort();
+  if (strcmp(what, "shout") == 0) {
+    for (int i = 0; i < 200; ++i) fputs("\xc3\xa9", stderr); /* cut anywhere, and then no UTF-8 at all */
+    fputs("\xff\n", stderr);
+    abort();
+  }
   if (strcmp(what, "exit") == 0) exit(0);
   if (strcmp(what, "heap") == 0) overrun_the_heap();
   while (strcmp(what, "hang") == 0) pause();

@@ -208,8 +208,8 @@ void print(int descriptor, const std::string& text) {
 TEST(OutputTail, RemembersTheLastLinesInReadableForm) {
   OutputTail tail;
   print(tail.descriptor(), "one\n\ntwo\x1b[31m\n---\nthree");
-  EXPECT_EQ(tail.last_lines(2), "two [31m / three");
-  EXPECT_EQ(tail.last_lines(9), "one / two [31m / three");
+  EXPECT_EQ(tail.last_lines(2), "two?[31m / three");
+  EXPECT_EQ(tail.last_lines(9), "one / two?[31m / three");
   tail.forget();
   EXPECT_EQ(tail.last_lines(2), "");
   print(tail.descriptor(), std::string(5'000, 'x') + "\n");

@@ -181,8 +181,9 @@ Result<Verdict> Executor::Implementation::run(const Case& value, Subject& subjec
   prepare(value, subject, step);
   if (agree_on_case()) run_calls();
   if (options_.oracles.prover && clean_ && ranks_clean()) prove_plans();
-  Verdict verdict = conclude();
   sessions_open_ = true;
+  if (step.last && clean_ && ranks_clean()) close_sessions();  // how they end is part of the case
+  Verdict verdict = conclude();
   if (step.last || verdict.failed() || !value.options.faults.empty()) close_sessions();
   return verdict;
 }

@@ -316,6 +316,16 @@ std::optional<Verdict> refusal(const Evidence& evidence) {
   return std::nullopt;
 }
 
+std::optional<Verdict> closing(const Evidence& evidence) {
+  for (const RankReport& rank : evidence.ranks) {
+    if (!rank.close_failure) continue;
+    return verdict(rank.close_failure->threw ? VerdictKind::crash : VerdictKind::error, "outcome",
+                   fmt::format("the calls went well, but not the end of the session on rank {}: {}", rank.rank,
+                               rank.close_failure->reason));
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Verdict judge(const Evidence& evidence) {
@@ -326,7 +336,7 @@ Verdict judge(const Evidence& evidence) {
     if (std::optional<Verdict> found = step(evidence)) return *std::move(found);
   }
   if (std::optional<Verdict> found = data(evidence, &RankReport::definition, "definition")) return *std::move(found);
-  constexpr Step after_data[] = {refusal, second_opinions, plan_and_traffic};
+  constexpr Step after_data[] = {refusal, second_opinions, plan_and_traffic, closing};
   for (const Step step : after_data) {
     if (std::optional<Verdict> found = step(evidence)) return *std::move(found);
   }

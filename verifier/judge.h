@@ -10,6 +10,7 @@
 //   mismatch         by the fingerprint, when nothing else was found
 //   prover           the plan that the subject shows is wrong though the data were right
 //   excess_traffic
+//   crash, error     all of this went well, and then a session did not close
 // A declared refusal by all ranks, nothing touched, is `unsupported`.
 //
 // An element is unwritten when it held the poison in every pass, stale when it held what an earlier refit or call

@@ -120,9 +120,22 @@ void RankCheck::call(Endpoint& endpoint, Call call) {
   }
 }
 
+void RankCheck::close() {
+  if (session_ == nullptr) return;
+  try {
+    const Outcome closed = session_->close();
+    if (!closed.is_done()) report_.close_failure = CloseFailure{false, closed.reason};
+  } catch (const std::exception& exception) {
+    report_.close_failure = CloseFailure{true, exception.what()};
+  } catch (...) {
+    report_.close_failure = CloseFailure{true, "an exception of an unknown type"};
+  }
+  session_.reset();
+}
+
 bool RankCheck::clean() const {
-  return !report_.threw && report_.outcome.is_done() && report_.definition.wrong_elements == 0 && !report_.stray &&
-         !report_.source_change && !report_.touched;
+  return !report_.close_failure && !report_.threw && report_.outcome.is_done() &&
+         report_.definition.wrong_elements == 0 && !report_.stray && !report_.source_change && !report_.touched;
 }
 
 void RankCheck::check(Call call) {

@@ -5,7 +5,7 @@
 //   assign(); place();
 //   for each pass:   begin_pass()
 //     for each refit:  fill_sources(); open() once, call(); barrier or end of the run; check()
-//   report()
+//   close(), report()
 //
 // Only open() and call() communicate (through the subject). check() knows every expected value from the fill.
 #pragma once
@@ -38,7 +38,8 @@ class RankCheck {
   /// caught and reported.
   void open(Subject& subject, Endpoint& endpoint, const SessionOptions& options);
   void call(Endpoint& endpoint, Call call);
-  void close() { session_.reset(); }
+  /// Ends the session, if one is open.
+  void close();
 
   /// Holds the buffers against what they must be after a call that was done.
   void check(Call call);

@@ -74,6 +74,12 @@ struct Served {
   friend bool operator==(const Served&, const Served&) = default;
 };
 
+/// The session did not end as it should.
+struct CloseFailure {
+  bool threw = false;
+  std::string reason;
+};
+
 struct RankReport {
   Rank rank = 0;
   bool idle = false;      // in no mesh of the case
@@ -90,6 +96,7 @@ struct RankReport {
   std::optional<StrayWrite> stray;
   std::optional<SourceChange> source_change;
   std::vector<Served> served;
+  std::optional<CloseFailure> close_failure;
 };
 
 }  // namespace reshardcheck

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/layout/json.h"
+
 namespace reshardcheck {
 namespace {
 
@@ -59,6 +61,7 @@ json to_json(const RankReport& report) {
     const SourceChange& change = *report.source_change;
     value["source_change"] = {change.tensor, change.local_index, to_json(change.call), change.expected, change.got};
   }
+  if (report.close_failure) value["close_failure"] = {report.close_failure->threw, report.close_failure->reason};
   for (const Served& served : report.served) {
     value["served"].push_back({served.tensor, served.source, served.target, served.elements});
   }
@@ -91,6 +94,9 @@ RankReport report_of(const json& value) {
         SourceChange{change->at(0).get<std::size_t>(), change->at(1).get<Shape>(), call_of(change->at(2)),
                      change->at(3).get<std::uint64_t>(), change->at(4).get<std::uint64_t>()};
   }
+  if (const auto failure = value.find("close_failure"); failure != value.end()) {
+    report.close_failure = CloseFailure{failure->at(0).get<bool>(), failure->at(1).get<std::string>()};
+  }
   for (const json& served : value.at("served")) {
     report.served.push_back({served.at(0).get<std::size_t>(), served.at(1).get<Rank>(), served.at(2).get<Rank>(),
                              served.at(3).get<std::int64_t>()});
@@ -103,8 +109,7 @@ RankReport report_of(const json& value) {
 std::string pack_reports(std::span<const RankReport> reports) {
   json packed = json::array();
   for (const RankReport& report : reports) packed.push_back(to_json(report));
-  // A subject's words may be no UTF-8.
-  return packed.dump(-1, ' ', false, json::error_handler_t::replace);
+  return json_line(packed);
 }
 
 Result<std::vector<RankReport>> unpack_reports(std::string_view text) {

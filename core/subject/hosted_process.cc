@@ -314,10 +314,12 @@ Outcome HostedProcess::reshard(std::span<const RankBatch> ranks, Endpoint* endpo
   return outcome_of(answer);
 }
 
-void HostedProcess::close() {
+Outcome HostedProcess::close() {
   Answer answer;
-  if (failure() || !talk(close_request(), nullptr, answer)) return;
-  if (answer.kind != AnswerKind::done) fail(ProcessFailure::Kind::wrong, "the process did not close its session");
+  if (failure() || !talk(close_request(), nullptr, answer)) return failure_->outcome();
+  if (answer.kind == AnswerKind::done) return Outcome::done();
+  fail(ProcessFailure::Kind::wrong, "the process did not close its session: " + answer.reason);
+  return failure_->outcome();
 }
 
 }  // namespace reshardcheck

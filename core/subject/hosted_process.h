@@ -65,8 +65,8 @@ class HostedProcess {
   /// and a byte changed next to a local tensor is changed next to it here: it is the harness that looks. With an
   /// `endpoint` the process may communicate. Throws when the process dies.
   Outcome reshard(std::span<const RankBatch> ranks, Endpoint* endpoint);
-  /// Ends the session; a process that does not take it is killed.
-  void close();
+  /// Ends the session; a process that does not take it is killed. Throws when the process has died.
+  Outcome close();
 
   ~HostedProcess() = default;
   HostedProcess(const HostedProcess&) = delete;

@@ -81,7 +81,7 @@ Status read_names(const json& value, const char* key, const Enumerators& all, st
       }
     }
     if (bit == 0)
-      return Error{fmt::format("{} holds {}, which is none", key, printable(word.dump(), max_quoted_bytes))};
+      return Error{fmt::format("{} holds {}, which is none", key, printable(json_line(word), max_quoted_bytes))};
     mask |= bit;
   }
   return Ok{};
@@ -134,7 +134,7 @@ std::optional<std::vector<FileMessage>> read_messages(const json& value) {
 }
 
 std::string reason_of(const json& value) {
-  std::string reason = printable(value.is_string() ? value.get<std::string>() : value.dump(), max_reason_bytes);
+  std::string reason = printable(value.is_string() ? value.get<std::string>() : json_line(value), max_reason_bytes);
   return reason.empty() ? "the subject gives no reason" : reason;
 }
 
@@ -179,6 +179,11 @@ Result<Hello> read_hello(std::string_view line) {
 Result<Answer> read_answer(std::string_view line) {
   const json value = parse_object(line);
   if (value.is_discarded()) return unreadable("the process wrote what is no answer", line);
+  int answers = 0;
+  for (const char* const key : {"done", "unsupported", "error", "barrier", "exchange", "send", "receive"}) {
+    answers += member(value, key) != nullptr ? 1 : 0;
+  }
+  if (answers > 1) return unreadable("the process wrote two answers at once", line);
   if (const json* done = member(value, "done"); done != nullptr && *done == true) return Answer{};
   if (const json* why = member(value, "unsupported")) return Answer{AnswerKind::unsupported, reason_of(*why), {}};
   if (const json* why = member(value, "error")) return Answer{AnswerKind::error, reason_of(*why), {}};
@@ -203,7 +208,7 @@ std::string open_request(Rank rank, Rank world_ranks, const SessionOptions& opti
                {"domain_anchor", options.topology.anchor},
                {"chunk_bytes", options.chunk_bytes}};
   if (rank >= 0) body["rank"] = rank;
-  return json{{"open", std::move(body)}}.dump();
+  return json_line(json{{"open", std::move(body)}});
 }
 
 std::string reshard_request(std::string_view path, const FilePlan& plan, std::span<const BatchTensor> tensors,
@@ -227,7 +232,7 @@ std::string reshard_request(std::string_view path, const FilePlan& plan, std::sp
                      {"scratch", {{"offset", plan.scratch_offset_bytes}, {"bytes", plan.scratch_bytes}}},
                      {"layouts", std::move(layouts)},
                      {"tensors", std::move(list)}};
-  return json{{"reshard", body}}.dump();
+  return json_line(json{{"reshard", body}});
 }
 
 std::string close_request() { return R"({"close":{}})"; }

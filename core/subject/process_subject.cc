@@ -129,15 +129,24 @@ class Hold {
     if (process_ != nullptr && process_->failure()) opened_ = process_->failure()->outcome();
   }
   ~Hold() {
-    if (process_ == nullptr) return;
-    process_->close();
-    state_->pool.give(place_, std::move(process_));
+    try {
+      close();
+    } catch (const std::runtime_error&) {  // a death that nobody asked about
+    }
   }
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
 
   Outcome reshard(std::span<const RankBatch> ranks, Endpoint* endpoint) {
     return opened_.is_done() ? process_->reshard(ranks, endpoint) : opened_;
+  }
+
+  Outcome close() {
+    std::unique_ptr<HostedProcess> process = std::move(process_);
+    if (process == nullptr) return Outcome::done();
+    Outcome closed = process->close();
+    state_->pool.give(place_, std::move(process));
+    return closed;
   }
 
  private:
@@ -157,6 +166,7 @@ class OneRankSession : public Session {
     const RankBatch rank{endpoint.rank(), batch.tensors};
     return hold_.reshard({&rank, 1}, &endpoint);
   }
+  Outcome close() override { return hold_.close(); }
 
  private:
   Hold hold_;
@@ -183,6 +193,7 @@ class AllRanksSession : public Session {
     if (!state_->call.died.empty()) throw std::runtime_error(state_->call.died);
     return state_->call.outcome;
   }
+  Outcome close() override { return hold_ ? hold_->close() : Outcome::done(); }
 
  private:
   /// A rank's local tensors within reach of rank 0, as long as the rank is in its call.
@@ -247,6 +258,7 @@ class GuardedSession : public Session {
     }
     return session_->reshard(endpoint, batch);
   }
+  Outcome close() override { return session_ == nullptr ? Outcome::done() : session_->close(); }
 
  private:
   std::shared_ptr<SharedState> state_;

@@ -88,6 +88,8 @@ class Session {
  public:
   virtual ~Session() = default;
   virtual Outcome reshard(Endpoint& endpoint, const Batch& batch) = 0;
+  /// Once, after the last call. It cannot communicate. What ends without it (a case that failed) is not told.
+  virtual Outcome close() { return Outcome::done(); }
 };
 
 class Subject {

@@ -86,6 +86,10 @@ TEST(ProcessSubjectVerdict, EveryFailureHasItsOwn) {
       {"past", VerdictKind::guard, "byte 1 past the end"},
       {"negative", VerdictKind::error, "what is no answer"},
       {"beyond", VerdictKind::error, "the process asks to send"},
+      {"exit_in_close", VerdictKind::crash, "the end of the session on rank 0: the process exited with code 5"},
+      {"error_in_close", VerdictKind::error, "did not close its session: it does not close"},
+      {"refuse_in_close", VerdictKind::error, "did not close its session: closing"},
+      {"garbage_in_close", VerdictKind::error, "what is no answer"},
   };
   Executor executor;
   for (const Row& row : rows) {

@@ -28,6 +28,7 @@ RankReport full_report(const Fill& fill) {
   report.stray = StrayWrite{0, Side::source, -3, 4, {0, 1}};
   report.source_change = SourceChange{0, {1}, {0, 1}, 5, 6};
   report.served = {{0, 1, 2, 3}};
+  report.close_failure = CloseFailure{false, "it does not close"};
   return report;
 }
 

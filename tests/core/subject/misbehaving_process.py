@@ -116,6 +116,21 @@ def host_one(how):
     return reshard
 
 
+def read_and_go_wrong_in_close(channel, read=reshardcheck_subject._Channel.read):
+    request = read(channel)
+    if request is not None and "close" in request:
+        if way == "exit_in_close":
+            os._exit(5)
+        answer = {
+            "error_in_close": {"error": "it does not close"},
+            "refuse_in_close": {"unsupported": "closing"},
+            "garbage_in_close": "closed",
+        }
+        channel.write(answer[way])
+        return read(channel)
+    return request
+
+
 def read_and_die_when_closed(channel, read=reshardcheck_subject._Channel.read):
     request = read(channel)
     if request is not None and "close" in request:
@@ -136,6 +151,9 @@ if __name__ == "__main__":
         reshardcheck_subject.serve(host_one(way), hosts="one")
     elif way == "narrow":
         reshardcheck_subject.serve(host_all(way), hosts="all", rules=["chunk"], max_dims=1, idle_ranks=False)
+    elif way.endswith("_in_close"):
+        reshardcheck_subject._Channel.read = read_and_go_wrong_in_close
+        reshardcheck_subject.serve(host_all(way), hosts="all")
     elif way == "dies_when_closed":
         reshardcheck_subject._Channel.read = read_and_die_when_closed
         reshardcheck_subject.serve(host_all(way), hosts="all")

@@ -193,7 +193,8 @@ TEST(ProcessProtocol, AnAnswerIsReadOrQuoted) {
   EXPECT_EQ(send->messages[0].size_bytes, 8);
   for (const char* line :
        {"done", "{}", R"({"done":false})", R"({"send":{}})", R"({"send":{"to":0,"offset":0.5,"bytes":1}})",
-        R"({"exchange":[{"barrier":{}}]})", R"({"exchange":{}})", "[[[[[[[[[[[[[[[[[[[["}) {
+        R"({"done":true,"error":"both"})", R"({"unsupported":"a","barrier":{}})", R"({"exchange":[{"barrier":{}}]})",
+        R"({"exchange":{}})", "[[[[[[[[[[[[[[[[[[[["}) {
     EXPECT_FALSE(read_answer(line).ok()) << line;
   }
   EXPECT_LT(read_answer(std::string(100'000, 'x')).error().reason.size(), 300U);

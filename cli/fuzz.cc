@@ -60,8 +60,8 @@ class CampaignPrinter final : public CampaignObserver {
     if (command_.json) {
       print(json_line(nlohmann::json{{"event", "left_in_flight"}, {"case", left.text}, {"file", left.file}}));
     } else {
-      print(fmt::format("a case was in flight when an earlier campaign was killed:\n  {}\n  kept in {}", left.text,
-                        left.file));
+      print(fmt::format("a case was in flight when an earlier campaign was killed:\n  {}\n  kept in {}",
+                        left.text.empty() ? "(its file does not say which)" : left.text, left.file));
     }
   }
   void on_warning(const std::string& warning) override {

@@ -2,18 +2,19 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <signal.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <optional>
 #include <utility>
+
+#include "fuzz/corpus.h"
 
 namespace reshardcheck {
 namespace {
@@ -26,25 +27,32 @@ constexpr std::string_view finished = "# over   \n";
 constexpr std::string_view extension = ".case";
 constexpr std::string_view left = "left-";
 
-/// The process a file is named after.
-std::optional<pid_t> process_of(const fs::path& file) {
+/// True for a name that Inflight::open() gives.
+bool names_a_process(const fs::path& file) {
   const std::string stem = file.stem().string();
-  pid_t process = 0;
-  const auto [end, error] = std::from_chars(stem.data(), stem.data() + stem.size(), process);
-  if (error != std::errc() || end != stem.data() + stem.size() || process <= 0) return std::nullopt;
-  return process;
+  return file.extension() == extension && !stem.empty() && stem.find_first_not_of("0123456789-") == std::string::npos &&
+         stem.front() != '-';
 }
 
-bool alive(pid_t process) { return kill(process, 0) == 0 || errno == EPERM; }
+/// A file that nobody holds, held by this process from now on. Its owner is gone then, on whatever host or in whatever
+/// container it was: process numbers say nothing about those.
+int hold(const fs::path& file) {
+  const int descriptor = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
+  if (descriptor >= 0) close(descriptor);
+  return -1;
+}
 
-/// The case of a file that was running, or nothing.
-std::optional<std::string> running_case(const fs::path& path) {
+std::string text_of(const fs::path& path) {
   constexpr std::uintmax_t most_bytes = std::uintmax_t{1} << 28;
   std::error_code failure;
-  if (fs::file_size(path, failure) > most_bytes || failure) return std::nullopt;
+  if (fs::file_size(path, failure) > most_bytes || failure) return "";
   std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  if (!text.starts_with(running)) return std::nullopt;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+/// The case in a file's text; empty when there is none.
+std::string case_in(const std::string& text) {
   std::size_t begin = 0;
   while (begin < text.size()) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -54,7 +62,38 @@ std::optional<std::string> running_case(const fs::path& path) {
     }
     begin = end + 1;
   }
-  return std::nullopt;
+  return "";
+}
+
+/// A name for what a process has left, that no other has.
+fs::path left_path(const fs::path& file) {
+  const fs::path folder = file.parent_path();
+  fs::path path = folder / (std::string(left) + file.filename().string());
+  for (int copy = 2; fs::exists(path); ++copy) {
+    path = folder / fmt::format("{}{}-{}{}", left, file.stem().string(), copy, extension);
+  }
+  return path;
+}
+
+/// Moves the file to a name of its own, under which it says how to run it again.
+std::optional<LeftInFlight> claim(const fs::path& file) {
+  std::string text = text_of(file);
+  std::error_code failure;
+  if (text.empty() || text.starts_with(finished)) {
+    fs::remove(file, failure);
+    return std::nullopt;
+  }
+  const fs::path path = left_path(file);
+  const std::string own_name = file.filename().string();
+  const std::size_t named = text.find("/" + own_name);
+  const bool is_running = text.starts_with(running);
+  if (is_running && named != std::string::npos) text.replace(named + 1, own_name.size(), path.filename().string());
+  if (is_running && write_file_whole(path.string(), text).ok()) {
+    fs::remove(file, failure);
+    return LeftInFlight{path.string(), case_in(text)};
+  }
+  fs::rename(file, path, failure);
+  return LeftInFlight{(failure ? file : path).string(), is_running ? case_in(text) : ""};
 }
 
 }  // namespace
@@ -65,9 +104,16 @@ Result<Inflight> Inflight::open(const std::string& directory, const std::string&
   fs::create_directories(folder, failure);
   if (failure) return Error{fmt::format("{}: cannot make the folder: {}", folder.string(), failure.message())};
   Inflight inflight;
-  inflight.path_ = (folder / (std::to_string(getpid()) + std::string(extension))).string();
-  inflight.file_ = ::open(inflight.path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  // Another process of this number may be at work, on another host or in a container.
+  constexpr int most_names = 1'000;
+  for (int copy = 1; inflight.file_ < 0 && copy <= most_names; ++copy) {
+    const std::string name = copy == 1 ? std::to_string(getpid()) : fmt::format("{}-{}", getpid(), copy);
+    inflight.path_ = (folder / (name + std::string(extension))).string();
+    inflight.file_ = ::open(inflight.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (inflight.file_ < 0 && errno != EEXIST) break;
+  }
   if (inflight.file_ < 0) return Error{fmt::format("{}: cannot write: {}", inflight.path_, std::strerror(errno))};
+  flock(inflight.file_, LOCK_EX | LOCK_NB);  // until this process ends, however it does
   inflight.replay_ = replay;
   inflight.synced_ = synced;
   return inflight;
@@ -89,8 +135,8 @@ Inflight& Inflight::operator=(Inflight&& other) noexcept {
 
 Inflight::~Inflight() {
   if (file_ < 0) return;
-  close(file_);
   unlink(path_.c_str());
+  close(file_);
 }
 
 /// The file keeps its longest length, blanks behind the case, so that syncing it seldom has to sync its size.
@@ -119,16 +165,10 @@ std::vector<LeftInFlight> claim_left_in_flight(const std::string& directory) {
   }
   std::sort(files.begin(), files.end());
   for (const fs::path& file : files) {
-    const std::optional<pid_t> process = process_of(file);
-    if (file.extension() != extension || !process || alive(*process)) continue;
-    std::optional<std::string> text = running_case(file);
-    if (!text) {
-      fs::remove(file, failure);
-      continue;
-    }
-    const std::string name = fmt::format("{}{}{}", left, file.stem().string(), extension);
-    fs::rename(file, file.parent_path() / name, failure);
-    found.push_back({(failure ? file : file.parent_path() / name).string(), *std::move(text)});
+    const int held = names_a_process(file) ? hold(file) : -1;
+    if (held < 0) continue;
+    if (std::optional<LeftInFlight> claimed = claim(file)) found.push_back(*std::move(claimed));
+    close(held);
   }
   return found;
 }

@@ -1,9 +1,9 @@
 // Inflight: the case that is running, on disk, so that it is not lost with the process that runs it.
 //
-// Under DIR/inflight every process that searches has one file, named after it. It holds the case at hand in the format
-// of .case files and says whether that is still running. Written before the case runs and, where a subject may take the
-// machine down with it, synced. A process that ends takes its file away; what a killed one has left is found at the
-// next start.
+// Under DIR/inflight every process that searches has one file, named after it and locked as long as it lives. It holds
+// the case at hand in the format of .case files and says whether that is still running. Written before the case runs
+// and, where a subject may take the machine down with it, synced. A process that ends takes its file away; what a
+// killed one has left, which nobody locks, is found at the next start.
 #pragma once
 
 #include <string>
@@ -42,10 +42,10 @@ class Inflight {
 /// A case that was running when the process that ran it was killed.
 struct LeftInFlight {
   std::string file;  // under DIR/inflight, renamed so that it is told once
-  std::string text;  // the case
+  std::string text;  // the case; empty when the file does not say
 };
 
-/// What processes that are gone have left under DIR/inflight; files that tell of no running case are removed.
+/// What processes that are gone have left under DIR/inflight; files that say that their case was over are removed.
 std::vector<LeftInFlight> claim_left_in_flight(const std::string& directory);
 
 }  // namespace reshardcheck

@@ -45,6 +45,10 @@ class InflightTest : public ::testing::Test {
     fs::create_directories(folder_ + "/inflight");
     std::ofstream(folder_ + "/inflight/" + name, std::ios::binary) << text;
   }
+  static std::string read(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  }
   [[nodiscard]] std::vector<std::string> told() const {
     std::vector<std::string> texts;
     for (const LeftInFlight& left : claim_left_in_flight(folder_)) texts.push_back(left.text);
@@ -64,7 +68,29 @@ TEST_F(InflightTest, ACaseThatWasRunningIsToldOnceAndItsFileReplaysIt) {
   const Result<std::vector<FileCase>> cases = read_cases(left[0].file);
   ASSERT_TRUE(cases.ok()) << cases.error().reason;
   EXPECT_EQ(cases->size(), 1U);
+  EXPECT_NE(read(left[0].file).find("# replay: reshardcheck run " + left[0].file + " --subject"), std::string::npos)
+      << "by the name that it has now: " << read(left[0].file);
   EXPECT_EQ(told(), Texts{});
+}
+
+TEST_F(InflightTest, WhatAProcessOfOurNumberLeftInAContainerIsToldAndKeptBesideWhatCameBefore) {
+  const std::string own = std::to_string(getpid()) + ".case";
+  for (const char* const text : {long_case, short_case}) {
+    write(own, std::string("# running\n# replay: reshardcheck run x/") + own + "\n" + text + "\n");
+    EXPECT_EQ(told(), Texts{text});
+  }
+  EXPECT_TRUE(fs::exists(folder_ + "/inflight/left-" + own));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ + "/inflight"), {}), 2);
+}
+
+TEST_F(InflightTest, TwoProcessesOfOneNumberHaveAFileEach) {
+  Result<Inflight> here = Inflight::open(folder_, "", false);
+  Result<Inflight> in_a_container = Inflight::open(folder_, "", false);
+  ASSERT_TRUE(here.ok() && in_a_container.ok());
+  EXPECT_TRUE(here->begin(short_case));
+  EXPECT_TRUE(in_a_container->begin(long_case));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ + "/inflight"), {}), 2);
+  EXPECT_EQ(told(), Texts{}) << "both are at work";
 }
 
 TEST_F(InflightTest, ACaseShorterThanTheOneBeforeIsToldAsItIs) {
@@ -102,14 +128,21 @@ TEST_F(InflightTest, TheCasesOfProcessesThatStillRunAreTheirs) {
 TEST_F(InflightTest, FilesThatSayNoRunningCaseAreNotTold) {
   write("notes.case", "# running\nu8[4] 1@0 R -> 1@1 R\n");  // of no process
   write("1999999999.case", "");
-  write("1999999998.case", "# running\n");
-  write("1999999997.case", std::string("\x7f"
-                                       "ELF\0",
-                                       5));
+  write("1999999998.case", "# over   \nu8[4] 1@0 R -> 1@1 R\n");
   write("1999999996.text", "# running\nu8[4] 1@0 R -> 1@1 R\n");
   EXPECT_EQ(told(), Texts{});
   EXPECT_TRUE(fs::exists(folder_ + "/inflight/notes.case"));
   EXPECT_EQ(claim_left_in_flight(folder_ + "/nowhere").size(), 0U);
+}
+
+TEST_F(InflightTest, FilesThatDoNotSayWhichCaseAreToldAndKept) {
+  write("1999999998.case", "# running\n");
+  write("1999999997.case", std::string("\x7f"
+                                       "ELF\0",
+                                       5));
+  EXPECT_EQ(told(), (Texts{"", ""}));
+  EXPECT_EQ(told(), Texts{});
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ + "/inflight"), {}), 2);
 }
 
 TEST_F(InflightTest, AFolderThatCannotBeMadeIsAnErrorThatNamesIt) {

@@ -140,7 +140,8 @@ class Campaign {
       const Status done = judge(index, value);
       if (!done) return done;
       observer_.on_progress({result_.cases, std::ssize(result_.findings), fraction()});
-      if (std::optional<std::string> broken = runner_->broken()) {
+      // Workers are not started any more once the campaign is cancelled: that is no fault of the environment.
+      if (std::optional<std::string> broken = runner_->broken(); broken && !cancelled()) {
         result_.environment = *std::move(broken);
         break;
       }
@@ -268,11 +269,14 @@ class Campaign {
     finding.where = options_.where;
     finding.seed = options_.seed;
     finding.case_index = failure.index;
-    finding.confirm_runs = finding.failed_runs = options_.confirm_runs;
-    bool flaky = failures(failure.value, options_.confirm_runs - 1) < options_.confirm_runs - 1;
+    const Tries confirmed = tries(failure.value, options_.confirm_runs - 1);
+    finding.confirm_runs = confirmed.ran + 1;
+    finding.failed_runs = confirmed.failed + 1;
+    bool flaky = confirmed.failed < confirmed.ran;
     // What never fails again (a worker that somebody killed, a cable that was pulled) has nothing to shrink towards.
     if (!flaky || fails_again(failure.value)) shrink_finding(finding, flaky, slipped);
-    if (!flaky && failures(finding.minimal, options_.confirm_runs) < options_.confirm_runs) {
+    const Tries again = flaky ? Tries{} : tries(finding.minimal, options_.confirm_runs);
+    if (again.failed < again.ran) {
       flaky = true;  // a case large enough fails every time; its minimal form does not
       shrink_finding(finding, flaky, slipped);
     }
@@ -304,19 +308,28 @@ class Campaign {
     finding.one_minimal = shrunk.one_minimal;
   }
 
-  std::int64_t failures(const Sequence& value, std::int64_t runs) {
+  struct Tries {
+    std::int64_t ran = 0;
     std::int64_t failed = 0;
-    for (std::int64_t i = 0; i < runs; ++i) {
+  };
+
+  /// Runs a case so many times, or fewer when it is not run any more: a run that was refused is none that passed.
+  Tries tries(const Sequence& value, std::int64_t runs) {
+    Tries tries;
+    while (tries.ran < runs && !cancelled()) {
       const std::optional<SequenceVerdict> verdict = run_once(value);
-      failed += verdict && verdict->verdict.failed() ? 1 : 0;
+      if (!verdict) break;
+      ++tries.ran;
+      tries.failed += verdict->verdict.failed() ? 1 : 0;
     }
-    return failed;
+    return tries;
   }
 
   std::optional<SequenceVerdict> run_until_failure(const Sequence& value) {
     std::optional<SequenceVerdict> verdict;
-    for (std::int64_t i = 0; i < options_.flaky_runs && !(verdict && verdict->verdict.failed()); ++i) {
+    for (std::int64_t i = 0; i < options_.flaky_runs && !cancelled(); ++i) {
       verdict = run_once(value);
+      if (!verdict || verdict->verdict.failed()) break;
     }
     return verdict;
   }
@@ -327,8 +340,10 @@ class Campaign {
   }
 
   void mark_flaky(Finding& finding) {
-    finding.confirm_runs = options_.flaky_runs;
-    finding.failed_runs = failures(finding.minimal, options_.flaky_runs);
+    if (const Tries again = tries(finding.minimal, options_.flaky_runs); again.ran > 0) {
+      finding.confirm_runs = again.ran;
+      finding.failed_runs = again.failed;
+    }
     finding.verdict.detail = "fails in " + std::to_string(finding.failed_runs) + " of " +
                              std::to_string(finding.confirm_runs) +
                              " runs: " + std::string(name(finding.verdict.kind)) + ", " + finding.verdict.detail;

@@ -130,6 +130,44 @@ TEST(Campaign, ThatIsCancelledWhenItsBudgetIsSpentIsClean) {
   EXPECT_EQ(run(options).end, CampaignEnd::clean);
 }
 
+/// Hangs in its first case; meanwhile somebody interrupts, and no worker is started any more.
+class InterruptedRunner final : public Runner {
+ public:
+  explicit InterruptedRunner(bool& interrupted) : interrupted_(interrupted) {}
+  Result<Verdict> run(const Case&, SequenceStep) override {
+    if (interrupted_) return Error{"interrupted before the worker came up"};
+    interrupted_ = true;
+    Verdict verdict;
+    verdict.kind = VerdictKind::hang;
+    return verdict;
+  }
+  [[nodiscard]] std::optional<std::string> broken() const override {
+    return interrupted_ ? std::optional<std::string>("interrupted before the worker came up") : std::nullopt;
+  }
+
+ private:
+  bool& interrupted_;
+};
+
+TEST(Campaign, ThatIsInterruptedKeepsTheFailureItHasAsWhatItIs) {
+  CampaignOptions options = options_for("hangs", 100);
+  bool interrupted = false;
+  options.cancelled = [&interrupted] { return interrupted; };
+  options.make_runner = [&](std::string_view subject) -> Result<std::unique_ptr<Runner>> {
+    if (subject != "hangs") return local_runners()(subject);
+    return std::unique_ptr<Runner>(std::make_unique<InterruptedRunner>(interrupted));
+  };
+  options.stop_after = 0;
+  const CampaignResult result = run(options);
+  EXPECT_EQ(result.end, CampaignEnd::findings) << result.environment;
+  ASSERT_EQ(result.findings.size(), 1U);
+  const Finding& finding = result.findings.front();
+  EXPECT_EQ(finding.verdict.kind, VerdictKind::hang) << "not flaky: what was refused did not pass";
+  EXPECT_EQ(finding.confirm_runs, 1);
+  EXPECT_EQ(finding.failed_runs, 1);
+  EXPECT_FALSE(finding.one_minimal);
+}
+
 TEST(Campaign, RefusesWhatCannotBe) {
   CampaignObserver silent;
   EXPECT_FALSE(run_campaign(options_for("no-such-subject", 10), silent).ok());

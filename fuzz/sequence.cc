@@ -21,6 +21,8 @@ Case seeded(const Case& step, std::size_t place) {
   return value;
 }
 
+bool has_faults(const Case& step) { return !step.options.faults.empty(); }
+
 }  // namespace
 
 Result<Sequence> parse_sequence(std::string_view text) {
@@ -41,9 +43,13 @@ Result<Sequence> parse_sequence(std::string_view text) {
       return error;
     }
     sequence.steps.push_back(*std::move(value));
-    if (end == text.size()) return sequence;
+    if (end == text.size()) break;
     begin = end + separator.size();
   }
+  if (sequence.steps.size() > 1 && std::all_of(sequence.steps.begin(), sequence.steps.end(), has_faults)) {
+    return Error{"every step of the sequence has faults=, and such steps are not judged: add one without"};
+  }
+  return sequence;
 }
 
 std::string to_text(const Sequence& sequence) {
@@ -64,7 +70,7 @@ Result<SequenceVerdict> run_sequence(Runner& runner, const Sequence& sequence) {
     const Case value = seeded(sequence.steps[i], i);
     Result<Verdict> verdict = runner.run(value, {i == 0, i + 1 == sequence.steps.size()});
     if (!verdict) return verdict.error();
-    const bool accident = !value.options.faults.empty() && sequence.steps.size() > 1;
+    const bool accident = has_faults(value) && sequence.steps.size() > 1;
     if (accident) continue;
     result = {*std::move(verdict), i};
     if (result.verdict.failed()) break;

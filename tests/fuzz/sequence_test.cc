@@ -51,6 +51,10 @@ TEST(Sequence, NamesThePlaceOfAnErrorInTheWholeLine) {
   EXPECT_EQ(broken.error().position, first.size() + std::string_view("u8[4] 1@0 ").size());
   EXPECT_FALSE(parse_sequence("u8[4] 1@0 R -> 1@1 R >>").ok());
   EXPECT_FALSE(parse_sequence("").ok());
+  const std::string accident = "u8[4] 1@0 R -> 1@1 R | faults=drop@0";
+  EXPECT_FALSE(parse_sequence(accident + " >> " + accident).ok()) << "nothing of it would be judged";
+  EXPECT_TRUE(parse_sequence(accident).ok()) << "a case by itself is";
+  EXPECT_TRUE(parse_sequence(accident + " >> u8[4] 1@0 R -> 1@1 R").ok());
 }
 
 TEST(Sequence, PassesTheReferences) {

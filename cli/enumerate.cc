@@ -114,6 +114,9 @@ void print_failure(Console& console, const EnumerateCommand& command, const Exha
   if (event == "simplest") console.out.line(failure_lines(report, "  "));
 }
 
+/// A bound that was not visited in full proves nothing: neither interrupted nor with cases that did not fit.
+bool in_full(const ExhaustiveResult& result) { return result.complete && result.skipped == 0; }
+
 void print_end(Console& console, const EnumerateCommand& command, const ExhaustiveResult& result, std::int64_t cases) {
   if (command.json) {
     ordered_json line{{"event", "end"},
@@ -121,7 +124,7 @@ void print_end(Console& console, const EnumerateCommand& command, const Exhausti
                       {"visited", result.visited},
                       {"skipped", result.skipped},
                       {"failed", result.failed},
-                      {"complete", result.complete}};
+                      {"complete", in_full(result)}};
     for (int kind = 0; kind < verdict_kinds; ++kind) {
       const std::int64_t count = result.verdicts[static_cast<std::size_t>(kind)];
       if (count > 0) line["verdicts"][std::string(name(static_cast<VerdictKind>(kind)))] = count;
@@ -137,7 +140,8 @@ void print_end(Console& console, const EnumerateCommand& command, const Exhausti
   if (result.skipped > 0) kinds += fmt::format(", {} skipped for memory", result.skipped);
   console.out.line(fmt::format("{}: {} of {} cases visited{}",
                                result.failed > 0 ? "findings"
-                               : result.complete ? "clean"
+                               : in_full(result) ? "clean"
+                               : result.complete ? "incomplete"
                                                  : "stopped early",
                                result.visited, cases, kinds));
 }
@@ -185,8 +189,7 @@ ExitCode enumerate(Console& console, const EnumerateCommand& command) {
   print_end(console, command, *result, cases);
   if (result->broken) return fail(console, ExitCode::environment, *result->broken);
   if (result->failed > 0) return ExitCode::findings;
-  // A bound that was not visited in full proves nothing: neither interrupted nor with cases that did not fit.
-  return result->complete && result->skipped == 0 ? ExitCode::clean : ExitCode::environment;
+  return in_full(*result) ? ExitCode::clean : ExitCode::environment;
 }
 
 }  // namespace

@@ -35,6 +35,19 @@ TEST(Enumerate, NamesTheSimplestFailingCaseAndExitsWithOne) {
   EXPECT_TRUE(seen);
 }
 
+TEST(Enumerate, OfABoundWithCasesThatDoNotFitIsIncompleteAndNotClean) {
+  const std::vector<std::string> bound = {"enumerate",    "--max-ranks", "2",           "--max-dims", "1",
+                                          "--max-extent", "2",           "--max-bytes", "1",          "--quiet"};
+  const Ran ran = run_binary(bound);
+  EXPECT_EQ(ran.exit_code, 3) << ran.err;
+  EXPECT_TRUE(lines_of(ran.out).back().starts_with("incomplete: ")) << ran.out;
+  std::vector<std::string> as_json = bound;
+  as_json.push_back("--json");
+  const json end = json::parse(lines_of(run_binary(as_json).out).back());
+  EXPECT_EQ(end["complete"], false) << end;
+  EXPECT_EQ(end["skipped"], end["cases"]) << end;
+}
+
 TEST(Enumerate, ShardsAddUp) {
   std::int64_t visited = 0;
   for (const char* const shard : {"1/3", "2/3", "3/3"}) {

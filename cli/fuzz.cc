@@ -15,6 +15,7 @@
 #include "cli/progress.h"
 #include "cli/runners.h"
 #include "core/layout/json.h"
+#include "core/layout/notation.h"
 #include "fuzz/campaign.h"
 #include "fuzz/corpus.h"
 
@@ -101,6 +102,16 @@ std::uint64_t seed_from_clock() {
   return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count()) % short_enough_to_type;
 }
 
+/// A memory limit too small for what every campaign begins with is the user's, not the environment's.
+Status check_max_bytes(const RunOptions& options, std::int64_t max_bytes) {
+  const Result<Case> largest = parse_case("u8[6,5] 2x2@0 S(0),S(0) -> 3@4 S(1)");  // of the known answers
+  if (options.max_bytes.empty() || !largest) return Ok{};
+  const Result<std::int64_t> needed = Executor::bytes_needed(*largest);
+  if (!needed || *needed <= max_bytes) return Ok{};
+  return Error{fmt::format("--max-bytes: the known answers that a campaign begins with need {} bytes, {} are allowed",
+                           *needed, max_bytes)};
+}
+
 Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
   CampaignOptions options;
   if (command.faults && command.run.world != "sim") {
@@ -108,6 +119,8 @@ Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
   }
   const Result<ExecutorOptions> executor = executor_options(command.run);
   if (!executor) return executor.error();
+  const Status enough = check_max_bytes(command.run, executor->max_bytes);
+  if (!enough) return enough.error();
   options.executor = *executor;
   const Result<MakeRunner> make_runner = make_runners(command.run);
   if (!make_runner) return make_runner.error();

@@ -75,6 +75,9 @@ std::string where_flags(const RunOptions& options) {
     flags += fmt::format(" --case-timeout {:g}", options.case_seconds);
   if (options.start_seconds != RunOptions{}.start_seconds)
     flags += fmt::format(" --start-timeout {:g}", options.start_seconds);
+  if (!options.max_bytes.empty()) flags += " --max-bytes " + shell_word(options.max_bytes);
+  const Result<Oracles> oracles = parse_oracles(options.oracles);
+  if (oracles.ok() && *oracles != Oracles{}) flags += " --oracles " + shell_word(options.oracles);
   return flags.empty() ? flags : flags.substr(1);
 }
 

@@ -19,7 +19,8 @@ std::string own_path();
 /// The program that hosts the mpi world, beside this one; empty when this installation has none.
 std::string mpi_worker_path();
 
-/// The flags that run cases in the same place again: world, launch, isolation. Empty for the usual place.
+/// The flags that run cases in the same place again and judge them alike: world, launch, isolation, memory, and the
+/// oracles of one run unless they are the usual ones. Empty for the usual place.
 std::string where_flags(const RunOptions& options);
 
 /// Runners as the flags say. Cases run in this process on the sim world when the subject is built in and nothing asks

@@ -50,7 +50,7 @@ struct CampaignOptions {
   int fault_percent = 0;  // of the cases get one or two faults (see fault_drawer.h); on the sim world, not in sequences
   GeneratorOptions generator;
   ExecutorOptions executor;
-  std::string where;                      // flags of a command that runs cases in the same place again
+  std::string where;                      // flags of a command that runs and judges cases the same way again
   MakeRunner make_runner;                 // where cases run; empty: in this process, with `executor`
   std::string out_directory;              // corpus; empty: nothing is written
   std::function<double()> clock_seconds;  // monotonic; needed for a budget in seconds

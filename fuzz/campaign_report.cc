@@ -27,7 +27,8 @@ std::string campaign_command(const CampaignOptions& options, std::int64_t cases)
       fmt::format("reshardcheck fuzz{} --subject {} --cases {} --seed {}", options.sequences ? " --sequences" : "",
                   shell_word(options.subject), cases, options.seed);
   if (!options.where.empty()) command += " " + options.where;
-  if (options.relations) command += " --oracles all";
+  // Oracles that are not the usual ones stand in `where`, with relations among them or not.
+  if (options.relations && options.executor.oracles == Oracles{}) command += " --oracles all";
   if (options.fault_percent > 0) command += " --faults";
   const GeneratorOptions usual;
   const GeneratorOptions& generator = options.generator;

@@ -28,7 +28,7 @@ struct Finding {
   std::string bucket;  // the verdict's bucket and the features of the minimal cases; equal for duplicates
   std::string subject;
   std::string world;
-  std::string where;            // flags of a command that runs cases there again, such as "--world threads"
+  std::string where;            // flags of a command that runs them the same way again, such as "--world threads"
   std::uint64_t seed = 0;       // of the campaign
   std::int64_t case_index = 0;  // in the campaign, from 0
   std::int64_t shrink_runs = 0;

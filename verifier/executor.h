@@ -32,6 +32,7 @@ struct Oracles {
   bool gather_broadcast = true;  // gather-broadcast on the same world, compared bitwise
   bool prover = true;            // of the subject's plan, where it gives one
   bool fingerprint = true;       // source and target digests, which know no expected value
+  friend bool operator==(const Oracles&, const Oracles&) = default;
 };
 
 struct ExecutorOptions {

@@ -3,7 +3,9 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/cli/binary.h"
 #include "tests/cli/driver.h"
@@ -44,6 +46,49 @@ TEST(Fuzz, PrintsItsSeedFirstAndACommandLast) {
   ASSERT_GE(lines.size(), 2U);
   EXPECT_NE(lines.front().find("4242"), std::string::npos) << ran.out;
   EXPECT_NE(lines.back().find("reshardcheck "), std::string::npos) << ran.out;
+}
+
+TEST(Fuzz, EndsWithACommandThatSaysTheSameAgain) {
+  const std::vector<std::vector<std::string>> flags = {
+      {"--max-bytes", "8M"}, {"--oracles", "all"}, {"--oracles", "naive,relations"}, {"--oracles", "none"}, {}};
+  for (const std::vector<std::string>& each : flags) {
+    std::vector<std::string> command = {"fuzz", "--cases", "200", "--seed", "5", "--quiet"};
+    command.insert(command.end(), each.begin(), each.end());
+    const Ran first = run_binary(command);
+    ASSERT_EQ(first.exit_code, 0) << first.out << first.err;
+    const std::string last = lines_of(first.out).back();
+    const std::string again =
+        last.substr(last.find("again: reshardcheck ") + std::string("again: reshardcheck ").size());
+    const std::string flag = each.empty() ? "" : " " + each[0] + " " + each[1];
+    EXPECT_EQ(again, "fuzz --subject reference --cases 200 --seed 5" + flag);
+    std::istringstream words(again);
+    const Ran second = run_binary({std::istream_iterator<std::string>(words), {}});
+    EXPECT_EQ(lines_of(second.out).back(), last);
+  }
+}
+
+TEST(Fuzz, PrintsReplaysThatJudgeWithTheSameOracles) {
+  const Ran ran = run_binary({"fuzz", "--subject", "mutant:flat-chunk", "--cases", "2000", "--seed", "101", "--quiet",
+                              "--oracles", "naive,relations"});
+  EXPECT_EQ(ran.exit_code, 1) << ran.err;
+  EXPECT_TRUE(lines_of(ran.out).back().ends_with(" --subject mutant:flat-chunk --oracles naive,relations")) << ran.out;
+  const std::vector<std::string> failing = {"run", "u8[2] 2x2@0 S(0),S(0) -> 1@4 R", "--subject", "mutant:flat-chunk"};
+  for (const std::string oracles : {"data", "all", "none"}) {
+    std::vector<std::string> command = failing;
+    command.insert(command.end(), {"--oracles", oracles});
+    const Ran once = run_binary(command);
+    EXPECT_EQ(once.out.find("--oracles") != std::string::npos, oracles == "none") << once.out;
+  }
+}
+
+TEST(Fuzz, WithAMemoryLimitBelowTheKnownAnswersIsAMistakeThatNamesBoth) {
+  const Ran ran = run_binary({"fuzz", "--cases", "10", "--seed", "1", "--max-bytes", "100K"});
+  EXPECT_EQ(ran.exit_code, 2) << ran.out;
+  EXPECT_EQ(ran.out, "");
+  EXPECT_NE(ran.err.find("102400 are allowed"), std::string::npos) << ran.err;
+  const std::string need = "need ";
+  const std::string needed = std::to_string(std::stoll(ran.err.substr(ran.err.find(need) + need.size())));
+  EXPECT_EQ(run_binary({"fuzz", "--cases", "10", "--seed", "1", "--max-bytes", needed}).exit_code, 0);
 }
 
 TEST(Fuzz, ThatIsInterruptedIsNotClean) {

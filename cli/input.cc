@@ -188,6 +188,8 @@ std::string input_hint(std::span<const std::string> arguments) {
   return "'reshardcheck run --help' shows the notation with examples";
 }
 
+std::string place_prefix(const InputSequence& input) { return input.place.empty() ? "" : input.place + ": "; }
+
 Result<std::vector<InputSequence>> read_sequences(std::span<const std::string> arguments,
                                                   std::vector<std::string>* unreadable) {
   Sequences sequences;
@@ -205,8 +207,8 @@ Result<std::vector<InputCase>> read_input(std::span<const std::string> arguments
   std::vector<InputCase> cases;
   for (InputSequence& each : *sequences) {
     if (each.value.steps.size() > 1) {
-      return Error{fmt::format("{}{}a sequence of {} steps; this command takes one case at a time", each.place,
-                               each.place.empty() ? "" : ": ", each.value.steps.size())};
+      return Error{fmt::format("{}a sequence of {} steps; this command takes one case at a time", place_prefix(each),
+                               each.value.steps.size())};
     }
     cases.push_back({std::move(each.value.steps.front()), std::move(each.place)});
   }

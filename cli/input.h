@@ -27,6 +27,9 @@ struct InputSequence {
   std::string place;  // "golden/m2n_matrix.cases:12"; empty for what stands on the command line
 };
 
+/// "cases.txt:7: ", or nothing for a case of the command line.
+std::string place_prefix(const InputSequence& input);
+
 /// The sequences of all arguments in order, at least one. The Error's reason is the whole message, up to three lines:
 /// what is wrong, the line and a caret under the place. A corpus outlives accidents: where `unreadable` is given, files
 /// of a directory that cannot be read go there, as such messages, and their cases are left out.

@@ -166,7 +166,7 @@ ExitCode guarded(Console& console, int argument_count, char** arguments) {
     return after_output(console, dispatch(console, argument_count, arguments));
   } catch (const std::bad_alloc&) {
     return fail(console, ExitCode::environment, "out of memory",
-                "a smaller --max-bytes refuses large cases before they run");
+                "fewer ranks and smaller shapes need less; commands that run cases refuse large ones by --max-bytes");
   } catch (const std::exception& problem) {
     return fail(console, ExitCode::environment, fmt::format("unexpected: {}", problem.what()));
   }

@@ -8,7 +8,9 @@
 #include <array>
 #include <chrono>
 #include <memory>
+#include <optional>
 
+#include "cli/case_sizes.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/junit.h"
@@ -140,27 +142,7 @@ ExitCode Printer::exit_code() const {
   return failures == counts_[static_cast<std::size_t>(VerdictKind::flaky)] ? ExitCode::flaky : ExitCode::findings;
 }
 
-/// "cases.txt:7: ", or nothing for a case of the command line.
-std::string place_prefix(const InputSequence& input) { return input.place.empty() ? "" : input.place + ": "; }
-
-/// Every case is held against the memory limit before the first one runs.
-Status check_sizes(const std::vector<InputSequence>& input, std::int64_t max_bytes) {
-  for (const InputSequence& each : input) {
-    const std::string place = place_prefix(each);
-    for (std::size_t step = 0; step < each.value.steps.size(); ++step) {
-      const std::string where = place + step_prefix(each.value, step);
-      const Result<std::int64_t> needed = Executor::bytes_needed(each.value.steps[step]);
-      if (!needed) return Error{where + needed.error().reason};
-      if (*needed > max_bytes) {
-        return Error{fmt::format("{}the case needs {} bytes ({}), more than the {} allowed ({})", where, *needed,
-                                 human_bytes(*needed), max_bytes, human_bytes(max_bytes))};
-      }
-    }
-  }
-  return Ok{};
-}
-
-/// And against the ranks of the world: a launcher has started as many as it was told to.
+/// Cases against the ranks of the world: a launcher has started as many as it was told to.
 Status check_ranks(const std::vector<InputSequence>& input, std::int64_t max_ranks) {
   const InputSequence* largest = nullptr;
   std::int64_t ranks = 0;
@@ -199,8 +181,8 @@ ExitCode run(Console& console, const RunCommand& command) {
   const Result<std::vector<InputSequence>> cases = read_sequences(command.arguments, &unreadable);
   for (const std::string& reason : unreadable) fail(console, ExitCode::usage, reason);
   if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
-  const Status sizes = check_sizes(*cases, options->max_bytes);
-  if (!sizes) return fail(console, ExitCode::usage, sizes.error().reason, "--max-bytes SIZE allows more, such as 16G");
+  const std::optional<Refusal> too_large = refuse_sizes(*cases, options->max_bytes);
+  if (too_large) return fail(console, ExitCode::usage, too_large->reason, too_large->hint);
   // Last, because a launcher takes its time.
   const Result<std::unique_ptr<Runner>> runner = (*make_runner)(command.run.subject);
   if (!runner) {

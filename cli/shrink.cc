@@ -3,7 +3,9 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "cli/case_sizes.h"
 #include "cli/command.h"
 #include "cli/input.h"
 #include "cli/interrupt.h"
@@ -39,7 +41,7 @@ class Session {
   ExitCode shrink_one(const Sequence& value) {
     const Result<SequenceVerdict> verdict = run_sequence(runner_, value);
     if (!verdict && runner_.broken()) return fail(console_, ExitCode::environment, verdict.error().reason);
-    if (!verdict) return fail(console_, ExitCode::usage, verdict.error().reason, "--max-bytes SIZE allows more");
+    if (!verdict) return fail(console_, ExitCode::usage, verdict.error().reason);
     if (!verdict->verdict.failed()) {
       print_event("passes", value, verdict->verdict);
       return ExitCode::clean;
@@ -129,14 +131,18 @@ class Session {
 };
 
 ExitCode shrink_all(Console& console, const ShrinkCommand& command) {
+  const Result<ExecutorOptions> options = executor_options(command.run);
+  if (!options) return fail(console, ExitCode::usage, options.error().reason);
   const Result<MakeRunner> make_runner = make_runners(command.run);
   if (!make_runner) return fail(console, ExitCode::usage, make_runner.error().reason);
+  const Result<std::vector<InputSequence>> cases = read_sequences(command.arguments);
+  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
+  const std::optional<Refusal> too_large = refuse_sizes(*cases, options->max_bytes);
+  if (too_large) return fail(console, ExitCode::usage, too_large->reason, too_large->hint);
   const Result<std::unique_ptr<Runner>> runner = (*make_runner)(command.run.subject);
   if (!runner) {
     return fail(console, ExitCode::usage, runner.error().reason, "'reshardcheck subjects' lists what can be judged");
   }
-  const Result<std::vector<InputSequence>> cases = read_sequences(command.arguments);
-  if (!cases) return fail(console, ExitCode::usage, cases.error().reason, input_hint(command.arguments));
   const InterruptGuard guard;
   Session session(console, command, **runner);
   ExitCode code = ExitCode::clean;

@@ -167,6 +167,15 @@ TEST(Durability, AFullDiskIsToldOnceAndStopsNothing) {
   }
 }
 
+TEST(Durability, ACommandThatRunsOutOfMemorySaysWhatNeedsLess) {
+  Driver driver({"prove", "u8[65536] 65536@0 S(0) -> 65536@0 R"},
+                {"sh", "-c", "ulimit -v 500000; exec \"$0\" \"$@\" 2>&1"});
+  const Ran ran = driver.end();
+  EXPECT_EQ(ran.exit_code, 3) << ran.out;
+  EXPECT_NE(ran.out.find("out of memory"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("fewer ranks and smaller shapes need less"), std::string::npos) << ran.out;
+}
+
 TEST(Durability, ACorruptFileOfACorpusIsToldAndTheOthersRun) {
   const Folder folder;
   folder.file("a.case", "# good\nu8[4] 2@0 S(0) -> 1@2 R\n");

@@ -108,6 +108,18 @@ TEST(Mistakes, OfSizeNameTheBytesThatAreNeeded) {
   expect_refused({"run", "u8[1000000000000000000] 2@0 S(0) -> 2@2 R"}, "needs");
 }
 
+TEST(Mistakes, OfSizeHintAtALargerLimitOnlyWhereOneHelps) {
+  for (const std::string command : {"run", "shrink"}) {
+    const Ran no_limit = run_binary({command, "u8[9223372036854775807] 2@0 S(0) -> 1@2 R"});
+    EXPECT_EQ(no_limit.exit_code, 2) << command;
+    EXPECT_NE(no_limit.err.find("64 bits"), std::string::npos) << no_limit.err;
+    EXPECT_EQ(no_limit.err.find("--max-bytes"), std::string::npos) << no_limit.err;
+    const Ran larger = run_binary({command, "u8[1000000000] 2@0 S(0) -> 2@2 R", "--max-bytes", "1M"});
+    EXPECT_EQ(larger.exit_code, 2) << command;
+    EXPECT_NE(larger.err.find("--max-bytes SIZE allows more"), std::string::npos) << larger.err;
+  }
+}
+
 TEST(Help, OfEverySubcommandHasAnExample) {
   for (const std::string command : {"run", "fuzz", "shrink", "prove", "explain", "subjects"}) {
     const Ran ran = run_binary({command, "--help"});

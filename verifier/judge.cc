@@ -23,9 +23,10 @@ std::string call_text(const Case& value, Call call) {
                                   : fmt::format("pass {}", call.pass);
 }
 
-/// "rank 3" or "rank 3 and 2 more".
-std::string and_more(Rank rank, std::size_t ranks) {
-  return ranks > 1 ? fmt::format("rank {} and {} more", rank, ranks - 1) : fmt::format("rank {}", rank);
+/// "rank 3 reports an error" or "rank 3 and 2 more report an error".
+std::string report_an_error(Rank first, std::size_t ranks) {
+  return ranks > 1 ? fmt::format("rank {} and {} more report an error", first, ranks - 1)
+                   : fmt::format("rank {} reports an error", first);
 }
 
 Verdict verdict(VerdictKind kind, std::string oracle, std::string detail) {
@@ -107,12 +108,12 @@ std::optional<Verdict> answers(const Evidence& evidence) {
   const std::size_t failures = count[static_cast<std::size_t>(OutcomeKind::error)];
   if (failed != nullptr && done == nullptr && refused == nullptr) {
     return verdict(VerdictKind::error, "outcome",
-                   fmt::format("{} report an error in {}: {}", and_more(failed->rank, failures),
+                   fmt::format("{} in {}: {}", report_an_error(failed->rank, failures),
                                call_text(*evidence.value, failed->call), failed->outcome.reason));
   }
   if (failed != nullptr) {
     return verdict(VerdictKind::disagree, "outcome",
-                   fmt::format("{} report an error in {} ({}), rank {} does not", and_more(failed->rank, failures),
+                   fmt::format("{} in {} ({}), rank {} does not", report_an_error(failed->rank, failures),
                                call_text(*evidence.value, failed->call), failed->outcome.reason,
                                (done != nullptr ? done : refused)->rank));
   }

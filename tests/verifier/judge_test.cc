@@ -134,6 +134,13 @@ TEST(Judge, CallsAnErrorOfAllRanksThatTakePartAnError) {
   EXPECT_EQ(hand.judged().detail, "rank 0 and 2 more report an error in refit 0 of pass 0: no such layout");
 }
 
+TEST(Judge, CallsAnErrorOfSomeRanksDisagreement) {
+  HandEvidence hand;
+  hand.ranks[1].outcome = Outcome::error("no such layout");
+  EXPECT_EQ(hand.judged().kind, VerdictKind::disagree);
+  EXPECT_EQ(hand.judged().detail, "rank 1 reports an error in refit 0 of pass 0 (no such layout), rank 0 does not");
+}
+
 TEST(Judge, CallsAnErrorThatADeadlockCausedAHang) {
   HandEvidence hand;
   hand.ranks[1].outcome = Outcome::error("wait failed", CommStatus::deadlock);

@@ -29,6 +29,7 @@ struct RunCommand {
   std::vector<std::string> arguments;
   RunOptions run;
   std::string junit;
+  std::int64_t repeat = 1;
   bool json = false;
   bool quiet = false;
 };
@@ -155,14 +156,24 @@ Status check_ranks(const std::vector<InputSequence>& input, std::int64_t max_ran
   return Error{fmt::format("{}the case has {} ranks, this world holds {}", place_prefix(*largest), ranks, max_ranks)};
 }
 
-Result<CaseReport> run_one(const InputSequence& input, Runner& runner, const RunOptions& options) {
+Result<CaseReport> run_one(const InputSequence& input, Runner& runner, const RunCommand& command) {
   const auto begin = std::chrono::steady_clock::now();
   Result<SequenceVerdict> verdict = run_sequence(runner, input.value);
   const auto elapsed = std::chrono::steady_clock::now() - begin;
   if (!verdict) return verdict.error();
-  CaseReport report{&input.value,  input.place, options.subject,     options.world, std::move(verdict->verdict),
-                    verdict->step, 0,           where_flags(options)};
+  CaseReport report{
+      &input.value,  input.place, command.run.subject,      command.run.world, std::move(verdict->verdict),
+      verdict->step, 0,           where_flags(command.run), command.repeat};
   report.elapsed_us = std::chrono::duration_cast<std::chrono::microseconds>(elapsed).count();
+  return report;
+}
+
+/// The first run of several that fails, or the last.
+Result<CaseReport> run_repeatedly(const InputSequence& input, Runner& runner, const RunCommand& command) {
+  Result<CaseReport> report = run_one(input, runner, command);
+  for (std::int64_t runs = 1; runs < command.repeat && report.ok() && !report->verdict.failed(); ++runs) {
+    report = run_one(input, runner, command);
+  }
   return report;
 }
 
@@ -197,7 +208,7 @@ ExitCode run(Console& console, const RunCommand& command) {
   Printer printer(console, command, cases->size());
   std::vector<JunitCase> junit;
   for (const InputSequence& input : *cases) {
-    const Result<CaseReport> report = run_one(input, **runner, command.run);
+    const Result<CaseReport> report = run_repeatedly(input, **runner, command);
     if (!report) {
       if ((*runner)->broken()) return fail(console, ExitCode::environment, report.error().reason);
       return fail(console, ExitCode::usage, place_prefix(input) + report.error().reason);
@@ -227,6 +238,7 @@ Action add_run(CLI::App& app) {
       ->required()
       ->type_name("CASE|FILE");
   add_run_options(*command, options->run);
+  add_number(*command, {"--repeat", "Run each case up to N times, until it fails (default 1)", 1}, options->repeat);
   command->add_flag("--json", options->json, "Print one JSON object a case");
   command->add_option("--junit", options->junit, "Also write JUnit XML to this file")->type_name("FILE");
   command->add_flag("--quiet", options->quiet, "Print failing cases only");

@@ -86,7 +86,8 @@ std::string failure_lines(const CaseReport& report, std::string_view prefix) {
   }
   const std::int64_t unseen = verdict.wrong_elements - std::ssize(verdict.wrong);
   if (!verdict.wrong.empty() && unseen > 0) result += fmt::format("{}  and {} more\n", prefix, unseen);
-  return result + fmt::format("{}replay: reshardcheck run {}", prefix, arguments_of(report));
+  return result + fmt::format("{}replay: reshardcheck run {}{}", prefix, arguments_of(report),
+                              report.repeat > 1 ? fmt::format(" --repeat {}", report.repeat) : "");
 }
 
 std::string shrink_command(const CaseReport& report) { return "reshardcheck shrink " + arguments_of(report); }

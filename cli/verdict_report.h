@@ -21,7 +21,8 @@ struct CaseReport {
   Verdict verdict;
   std::size_t step = 0;  // the one that the verdict is on
   std::int64_t elapsed_us = 0;
-  std::string where;  // flags of a command that runs it in the same place again
+  std::string where;        // flags of a command that runs it in the same place again
+  std::int64_t repeat = 1;  // runs that it may take until it fails
 
   [[nodiscard]] const Case& judged() const { return value->steps[step]; }
 };

@@ -120,7 +120,10 @@ std::string replay_command(const Finding& finding) {
   std::string command = fmt::format("reshardcheck run {} --subject {}",
                                     shell_word(finding.file.empty() ? to_text(finding.minimal) : finding.file),
                                     shell_word(finding.subject));
-  return finding.where.empty() ? command : command + " " + finding.where;
+  if (!finding.where.empty()) command += " " + finding.where;
+  // One run of what fails now and then mostly passes.
+  if (finding.verdict.kind == VerdictKind::flaky) command += fmt::format(" --repeat {}", finding.confirm_runs);
+  return command;
 }
 
 std::string failing_step(const Finding& finding) {

@@ -43,7 +43,8 @@ struct Finding {
 /// The text as one word of a POSIX shell, quoted where it must be.
 [[nodiscard]] std::string shell_word(std::string_view text);
 
-/// "reshardcheck run FILE --subject NAME": replays a finding; without a file the cases themselves.
+/// "reshardcheck run FILE --subject NAME": replays a finding; without a file the cases themselves. A flaky one gets as
+/// many runs to fail in as have confirmed it.
 [[nodiscard]] std::string replay_command(const Finding& finding);
 
 /// What goes before the finding's detail: which step of the minimal sequence fails (see step_prefix).

@@ -121,6 +121,21 @@ TEST(Fuzz, FindsASeededBugAndWritesAFileThatReplaysIt) {
   EXPECT_EQ(files, 1U);
 }
 
+TEST(Fuzz, PrintsAReplayOfAFlakyFindingThatFails) {
+  const Folder folder;
+  const Ran ran = run_binary({"fuzz", "--subject", "mutant:one-in-twenty", "--cases", "500", "--seed", "1", "--json",
+                              "--quiet", "--out", folder.path("found")});
+  EXPECT_EQ(ran.exit_code, 4) << ran.out << ran.err;
+  std::string file;
+  for (const json& line : timeless(ran.out)) {
+    if (line["event"] != "finding") continue;
+    file = line["file"];
+    EXPECT_EQ(line["command"], "reshardcheck run " + file + " --subject mutant:one-in-twenty --repeat 40");
+  }
+  ASSERT_NE(file, "");
+  EXPECT_EQ(run_binary({"run", file, "--subject", "mutant:one-in-twenty", "--repeat", "40"}).exit_code, 1);
+}
+
 TEST(Fuzz, ObeysTheRangeOfRanks) {
   const Ran ran = run_binary({"fuzz", "--cases", "100", "--seed", "3", "--ranks", "2..5", "--json"});
   ASSERT_EQ(ran.exit_code, 0) << ran.err;

@@ -117,6 +117,20 @@ TEST(Run, QuietPrintsFailingCasesOnly) {
   EXPECT_NE(ran.out.find(caught), std::string::npos) << ran.out;
 }
 
+TEST(Run, RepeatsACaseUntilItFails) {
+  const std::vector<std::string> once = {"run", good, "--subject", "mutant:one-in-twenty"};
+  EXPECT_EQ(run_binary(once).exit_code, 0);
+  std::vector<std::string> repeated = once;
+  repeated.insert(repeated.end(), {"--repeat", "40"});
+  const Ran ran = run_binary(repeated);
+  EXPECT_EQ(ran.exit_code, 1) << ran.out;
+  EXPECT_NE(ran.out.find("# 1 case: 1 mismatch"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("replay: reshardcheck run '" + good + "' --subject mutant:one-in-twenty --repeat 40"),
+            std::string::npos)
+      << ran.out;
+  EXPECT_EQ(run_binary({"run", good, caught, "--repeat", "3", "--json"}).exit_code, 0);
+}
+
 TEST(Run, WritesJunitThatIsWellFormed) {
   const Folder folder;
   const std::string file = folder.path("results.xml");

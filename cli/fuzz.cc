@@ -23,7 +23,8 @@ namespace reshardcheck::cli {
 namespace {
 
 constexpr double default_seconds = 20;
-constexpr int fault_percent = 50;  // of the cases, with --faults
+constexpr std::int64_t max_elements = 1 << 13;  // of a tensor, where more dims and larger extents are asked for
+constexpr int fault_percent = 50;               // of the cases, with --faults
 
 struct FuzzCommand {
   RunOptions run;
@@ -31,6 +32,10 @@ struct FuzzCommand {
   std::int64_t cases = 0;
   std::string seed;   // as typed; empty: from the clock
   std::string ranks;  // as typed
+  std::int64_t max_dims = GeneratorOptions{}.max_dims;
+  std::int64_t max_axes = GeneratorOptions{}.max_axes;
+  std::int64_t max_tensors = GeneratorOptions{}.max_tensors;
+  std::int64_t max_extent = GeneratorOptions{}.max_extent;
   std::string out;
   std::string coverage;  // a file for it
   std::int64_t stop_after = 1;
@@ -104,12 +109,10 @@ std::uint64_t seed_from_clock() {
 
 /// A memory limit too small for what every campaign begins with is the user's, not the environment's.
 Status check_max_bytes(const RunOptions& options, std::int64_t max_bytes) {
-  const Result<Case> largest = parse_case("u8[6,5] 2x2@0 S(0),S(0) -> 3@4 S(1)");  // of the known answers
-  if (options.max_bytes.empty() || !largest) return Ok{};
-  const Result<std::int64_t> needed = Executor::bytes_needed(*largest);
-  if (!needed || *needed <= max_bytes) return Ok{};
+  const std::int64_t needed = known_answers_bytes();
+  if (options.max_bytes.empty() || needed <= max_bytes) return Ok{};
   return Error{fmt::format("--max-bytes: the known answers that a campaign begins with need {} bytes, {} are allowed",
-                           *needed, max_bytes)};
+                           needed, max_bytes)};
 }
 
 Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
@@ -143,6 +146,11 @@ Result<CampaignOptions> campaign_options(const FuzzCommand& command) {
     if (!seed) return Error{fmt::format("--seed: '{}' is no whole number", command.seed)};
     options.seed = *seed;
   }
+  options.generator.max_dims = static_cast<int>(command.max_dims);
+  options.generator.max_axes = static_cast<int>(command.max_axes);
+  options.generator.max_tensors = static_cast<int>(command.max_tensors);
+  options.generator.max_extent = command.max_extent;
+  options.generator.max_elements = max_elements;
   if (!command.ranks.empty()) {
     const Result<RankRange> ranks = parse_rank_range(command.ranks);
     if (!ranks) return Error{"--ranks: " + ranks.error().reason};
@@ -200,7 +208,12 @@ Action add_fuzz(CLI::App& app) {
                     "Search sequences: several cases that one subject gets one after the other");
   command->add_option("--seed", options->seed, "Same seed, same cases (default: from the clock, printed)")
       ->type_name("N");
-  command->add_option("--ranks", options->ranks, "Ranks of a world, at least and at most")->type_name("A..B");
+  command->add_option("--ranks", options->ranks, "Ranks of a world, at least and at most (default 1..18)")
+      ->type_name("A..B");
+  add_number(*command, {"--max-dims", "Dims of a tensor (default 3)", 0, limits::max_dims}, options->max_dims);
+  add_number(*command, {"--max-axes", "Axes of a mesh (default 3)", 1, limits::max_axes}, options->max_axes);
+  add_number(*command, {"--max-tensors", "Tensors of a mix (default 6)", 1, 256}, options->max_tensors);
+  add_number(*command, {"--max-extent", "Largest extent of a dim (default 12)", 1, 4'096}, options->max_extent);
   add_run_options(*command, options->run);
   command->add_option("--out", options->out, "Write findings to DIR/crashing (default: print them only)")
       ->type_name("DIR");
@@ -219,6 +232,7 @@ Action add_fuzz(CLI::App& app) {
       "  reshardcheck fuzz --subject reference:direct --cases 5000 --oracles all\n"
       "  reshardcheck fuzz --subject mutant:cache-shape --sequences --cases 2000 --seed 1\n"
       "  reshardcheck fuzz --cases 100000 --ranks 2..8 --stop-after 0 --json\n"
+      "  reshardcheck fuzz --ranks 2..64 --max-dims 5 --max-axes 4 --max-extent 300\n"
       "  reshardcheck fuzz --cases 10000 --faults");
   return [options](Console& console) { return fuzz(console, *options); };
 }

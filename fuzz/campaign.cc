@@ -413,6 +413,16 @@ class Campaign {
 
 }  // namespace
 
+std::int64_t known_answers_bytes() {
+  std::int64_t most = 0;
+  for (const KnownAnswer& known : known_answers) {
+    const Result<Case> value = parse_case(known.text);
+    const Result<std::int64_t> needed = value ? Executor::bytes_needed(*value) : Result<std::int64_t>(value.error());
+    if (needed) most = std::max(most, *needed);
+  }
+  return most;
+}
+
 Result<CampaignResult> run_campaign(const CampaignOptions& options, CampaignObserver& observer) {
   if (options.cases <= 0 && options.seconds <= 0) return Error{"a campaign needs a budget: cases or seconds"};
   if (options.seconds > 0 && !options.clock_seconds) return Error{"a budget in seconds needs a clock"};

@@ -102,6 +102,9 @@ class CampaignObserver {
   virtual void on_end(const CampaignOptions& options, const CampaignResult& result) { (void)options, (void)result; }
 };
 
+/// The memory that a campaign needs at least: that of the known answers it begins with.
+[[nodiscard]] std::int64_t known_answers_bytes();
+
 /// Runs a campaign to its end. An Error is the user's: an unknown subject, no budget, impossible options, or a
 /// corpus that cannot be written.
 Result<CampaignResult> run_campaign(const CampaignOptions& options, CampaignObserver& observer);

@@ -35,6 +35,13 @@ std::string campaign_command(const CampaignOptions& options, std::int64_t cases)
   if (generator.min_world_ranks != usual.min_world_ranks || generator.max_world_ranks != usual.max_world_ranks) {
     command += fmt::format(" --ranks {}..{}", generator.min_world_ranks, generator.max_world_ranks);
   }
+  const auto add = [&command](const char* flag, std::int64_t value, std::int64_t usual_value) {
+    if (value != usual_value) command += fmt::format(" --max-{} {}", flag, value);
+  };
+  add("dims", generator.max_dims, usual.max_dims);
+  add("axes", generator.max_axes, usual.max_axes);
+  add("tensors", generator.max_tensors, usual.max_tensors);
+  add("extent", generator.max_extent, usual.max_extent);
   return command;
 }
 

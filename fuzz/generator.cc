@@ -82,6 +82,11 @@ Shape draw_shape(Choices& choices, const GeneratorOptions& options, const Tensor
   for (std::size_t dim = 0; dim < shape.size(); ++dim) {
     shape[dim] = square && dim > 0 ? shape[0] : static_cast<std::int64_t>(choices.weighted(weights));
   }
+  std::int64_t elements = 1;
+  for (std::int64_t& extent : shape) {
+    if (extent > 1 && elements > options.max_elements / extent) extent = 1;
+    elements *= std::max<std::int64_t>(extent, 1);
+  }
   return shape;
 }
 

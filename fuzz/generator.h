@@ -1,10 +1,11 @@
 // Generator: valid cases of every kind, by construction and without rejection.
 //
 // One imperative generator serves the random search and the enumerator (see choices.h). What it may produce is one
-// documented struct of bounds and percentages: the default is everything that the notation can say, at sizes where
-// real layout bugs live (a few ranks, extents around multiples of the axes); small_scope() is the bound that the
-// enumerator visits in full. A campaign narrows the options once per block of cases (swarm testing: Groce et al.,
-// ISSTA 2012), because a case that has a little of everything hides what needs much of one thing.
+// documented struct of bounds and percentages: the default is every rule, option and kind of mesh of the notation, at
+// sizes where real layout bugs live (a few ranks, dims and axes, extents around multiples of the axes); small_scope()
+// is the bound that the enumerator visits in full. A campaign narrows the options once per block of cases (swarm
+// testing: Groce et al., ISSTA 2012), because a case that has a little of everything hides what needs much of one
+// thing.
 #pragma once
 
 #include <rapidcheck/Gen.h>
@@ -27,8 +28,9 @@ struct GeneratorOptions {
   int max_dims = 3;
   std::int64_t min_extent = 0;
   std::int64_t max_extent = 12;
-  int max_axes = 3;     // axes of one mesh
-  int max_tensors = 6;  // in a mix
+  int max_axes = 3;                       // axes of one mesh
+  int max_tensors = 6;                    // in a mix
+  std::int64_t max_elements = INT64_MAX;  // of a tensor: extents that would make it larger become 1
   std::vector<SplitRule> rules{std::begin(all_rules), std::end(all_rules)};
   std::vector<DType> dtypes{all_dtypes.begin(), all_dtypes.end()};
 

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -49,8 +50,16 @@ TEST(Fuzz, PrintsItsSeedFirstAndACommandLast) {
 }
 
 TEST(Fuzz, EndsWithACommandThatSaysTheSameAgain) {
-  const std::vector<std::vector<std::string>> flags = {
-      {"--max-bytes", "8M"}, {"--oracles", "all"}, {"--oracles", "naive,relations"}, {"--oracles", "none"}, {}};
+  const std::vector<std::vector<std::string>> flags = {{"--max-bytes", "8M"},
+                                                       {"--oracles", "all"},
+                                                       {"--oracles", "naive,relations"},
+                                                       {"--oracles", "none"},
+                                                       {"--ranks", "3..40"},
+                                                       {"--max-dims", "6"},
+                                                       {"--max-axes", "5"},
+                                                       {"--max-tensors", "12"},
+                                                       {"--max-extent", "100"},
+                                                       {}};
   for (const std::vector<std::string>& each : flags) {
     std::vector<std::string> command = {"fuzz", "--cases", "200", "--seed", "5", "--quiet"};
     command.insert(command.end(), each.begin(), each.end());
@@ -65,6 +74,23 @@ TEST(Fuzz, EndsWithACommandThatSaysTheSameAgain) {
     const Ran second = run_binary({std::istream_iterator<std::string>(words), {}});
     EXPECT_EQ(lines_of(second.out).back(), last);
   }
+}
+
+TEST(Fuzz, DrawsTensorsOfMoreDimsWhereItIsTold) {
+  const Ran usual = run_binary({"fuzz", "--cases", "300", "--seed", "5", "--json"});
+  const Ran more = run_binary({"fuzz", "--cases", "300", "--seed", "5", "--json", "--max-dims", "6"});
+  const auto most_dims = [](const std::string& out) {
+    std::size_t most = 0;
+    for (const json& line : json_lines(out)) {
+      if (line["event"] != "case") continue;
+      const std::string text = line["case"];
+      const std::string shape = text.substr(text.find('[') + 1, text.find(']') - text.find('[') - 1);
+      most = std::max<std::size_t>(most, shape.empty() ? 0 : 1 + std::count(shape.begin(), shape.end(), ','));
+    }
+    return most;
+  };
+  EXPECT_EQ(most_dims(usual.out), 3U);
+  EXPECT_EQ(most_dims(more.out), 6U);
 }
 
 TEST(Fuzz, PrintsReplaysThatJudgeWithTheSameOracles) {

@@ -126,8 +126,8 @@ typedef struct reshardcheck_side {
 } reshardcheck_side;
 
 /* This rank's part of a tensor on one side. For a rank outside the mesh mesh_index is -1, and data, shape and strides
- * are NULL. The element with local indices i, j, ... lies at data + (i * strides[0] + j * strides[1] + ...) * width_bytes. Real elements
- * come first in every dim; what the padded rule adds is behind them. */
+ * are NULL. The element with local indices i, j, ... lies at data + (i * strides[0] + j * strides[1] + ...) *
+ * width_bytes. Real elements come first in every dim; what the padded rule adds is behind them. */
 typedef struct reshardcheck_local {
   void* data;             /* the element with local index 0; nothing to read or write there when the part is empty */
   int64_t mesh_index;     /* in the ranks of the side */

@@ -208,7 +208,7 @@ Action add_fuzz(CLI::App& app) {
                     "Search sequences: several cases that one subject gets one after the other");
   command->add_option("--seed", options->seed, "Same seed, same cases (default: from the clock, printed)")
       ->type_name("N");
-  command->add_option("--ranks", options->ranks, "Ranks of a world, at least and at most (default 1..18)")
+  command->add_option("--ranks", options->ranks, "Ranks of a world, at least and at most (default: up to 18)")
       ->type_name("A..B");
   add_number(*command, {"--max-dims", "Dims of a tensor (default 3)", 0, limits::max_dims}, options->max_dims);
   add_number(*command, {"--max-axes", "Axes of a mesh (default 3)", 1, limits::max_axes}, options->max_axes);

@@ -3,9 +3,9 @@
 // An argument is case text, a JSON object, the name of a file or of a directory of .case files, or "-" for standard
 // input. In a file a case stands on a line of its own, as text or as JSON; blank lines and lines that begin with #
 // are skipped. What is neither a regular file nor one of the process's own descriptors (/dev/stdin, /dev/fd/N) is
-// refused, and passed over in a directory. Where a case may stand, several with " >> " between them are a sequence (fuzz/sequence.h). A JSON line
-// may also be an object with a member "case", which is what `run --json` prints and golden files hold. A file that ends
-// in .json is one JSON value: a case or a list of cases.
+// refused, and passed over in a directory. Where a case may stand, several with " >> " between them are a sequence
+// (fuzz/sequence.h). A JSON line may also be an object with a member "case", which is what `run --json` prints and
+// golden files hold. A file that ends in .json is one JSON value: a case or a list of cases.
 //
 // All arguments are read before anything runs, and the first invalid line refuses them all: a run that stops half
 // way over a typing error has told nobody anything.

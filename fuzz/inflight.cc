@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -41,6 +42,13 @@ int hold(const fs::path& file) {
   if (descriptor >= 0 && flock(descriptor, LOCK_EX | LOCK_NB) == 0) return descriptor;
   if (descriptor >= 0) close(descriptor);
   return -1;
+}
+
+/// False when another process that looked for what was left took a new file for that before it was locked.
+bool stays_ours(int descriptor) {
+  if (flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) return false;
+  struct stat facts {};
+  return fstat(descriptor, &facts) == 0 && facts.st_nlink > 0;
 }
 
 std::string text_of(const fs::path& path) {
@@ -111,9 +119,10 @@ Result<Inflight> Inflight::open(const std::string& directory, const std::string&
     inflight.path_ = (folder / (name + std::string(extension))).string();
     inflight.file_ = ::open(inflight.path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (inflight.file_ < 0 && errno != EEXIST) break;
+    if (inflight.file_ < 0 || stays_ours(inflight.file_)) continue;  // locked until this process ends, however it does
+    close(std::exchange(inflight.file_, -1));
   }
   if (inflight.file_ < 0) return Error{fmt::format("{}: cannot write: {}", inflight.path_, std::strerror(errno))};
-  flock(inflight.file_, LOCK_EX | LOCK_NB);  // until this process ends, however it does
   inflight.replay_ = replay;
   inflight.synced_ = synced;
   return inflight;
